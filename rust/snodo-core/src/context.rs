@@ -1,0 +1,68 @@
+//! Who asks, and under which terms: what a handler may know of the request it serves.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use crate::dialect::Dialect;
+use crate::envelope::Id;
+use crate::json::{Json, Object};
+
+/// How a message came in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transport {
+    /// Streamable HTTP.
+    Http,
+    /// Lines over a pair of pipes.
+    Stdio,
+    /// In this process.
+    Direct,
+}
+
+/// What a header name stands for in a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Header<'a> {
+    /// Not sent.
+    Missing,
+    /// Sent once; the value without surrounding white space.
+    One(&'a [u8]),
+    /// Sent more than once, even if equal.
+    Repeated,
+}
+
+/// The headers of a request, whatever type the transport keeps them in.
+pub trait Headers: Debug + Send + Sync {
+    /// The header of this lower-case name.
+    fn get(&self, name: &str) -> Header<'_>;
+    /// All of them in order, names in lower case; values that are not UTF-8 lossily.
+    fn all(&self) -> Vec<(String, String)>;
+}
+
+/// What a transport knows of a message besides its bytes.
+#[derive(Debug, Clone)]
+pub struct Arrival {
+    /// How it came.
+    pub transport: Transport,
+    /// Its headers, where the transport has such a thing.
+    pub headers: Option<Arc<dyn Headers>>,
+    /// The verified identity behind it, if anybody verified one.
+    pub principal: Option<Json>,
+}
+
+/// The request as its handler sees it. Immutable.
+#[derive(Debug)]
+pub struct Context {
+    /// The revision that admitted it.
+    pub dialect: &'static dyn Dialect,
+    /// The request's id.
+    pub id: Id,
+    /// The request's method.
+    pub method: &'static str,
+    /// How it came, with which headers and identity.
+    pub arrival: Arrival,
+    /// `params._meta` as sent (`clientInfo`, `clientCapabilities`, progress token, trace keys …).
+    pub meta: Object,
+    /// Answers to the input that the previous round asked for.
+    pub input_responses: Option<Object>,
+    /// Continuation state that the previous round handed out; not verified here.
+    pub request_state: Option<String>,
+}

@@ -1,0 +1,63 @@
+//! Every number a caller can push against: its default, why, and the error it fails with.
+//!
+//! A limit that is not declared here does not exist. Limits that only a transport can enforce are
+//! declared here too, so that one page tells them all.
+
+use std::time::Duration;
+
+/// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of an HTTP body. Larger: HTTP 413. 4 MiB holds any sane call and few of them fill memory.
+    pub body_bytes: usize,
+    /// Bytes of a stdio line, line ending included. Longer: -32600 without id, the line is dropped.
+    pub line_bytes: usize,
+    /// Nested arrays and objects in a message. Deeper: -32700. Bounds recursion everywhere behind it.
+    pub json_depth: usize,
+    /// Digits of an integer literal, sign not counted. More: -32700. Big integers cost quadratic time.
+    pub integer_digits: usize,
+    /// Bytes of a request id or progress token that is a string. Longer: -32600, or -32602 for tokens.
+    pub id_bytes: usize,
+    /// Bytes of a pagination cursor. Longer: -32602.
+    pub cursor_bytes: usize,
+    /// Bytes of an HTTP head. Larger: HTTP 431.
+    pub head_bytes: usize,
+    /// Time for an HTTP head to arrive, from accept or from the previous answer. Later: closed.
+    pub head_timeout: Duration,
+    /// Time for an HTTP body to arrive, from the end of its head. Later: HTTP 408.
+    pub body_timeout: Duration,
+    /// Open HTTP connections. More: closed unread.
+    pub connections: usize,
+    /// Calls that run at the same time, in coroutines and threads together.
+    pub running: usize,
+    /// Calls that wait for one of those places. More: HTTP 503, -32603 on stdio.
+    pub queued: usize,
+    /// Time a call may take, unless its tool says otherwise. Longer: HTTP 504, -32603 on stdio.
+    pub call_timeout: Option<Duration>,
+    /// Time running calls get to finish at shutdown, and after the end of standard input.
+    pub drain_timeout: Duration,
+    /// Bytes of an encoded result. Larger: -32603; a model cannot read it anyway.
+    pub result_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 4 << 20,
+            line_bytes: 4 << 20,
+            json_depth: 128,
+            integer_digits: 64,
+            id_bytes: 256,
+            cursor_bytes: 2048,
+            head_bytes: 32 << 10,
+            head_timeout: Duration::from_secs(10),
+            body_timeout: Duration::from_secs(10),
+            connections: 1024,
+            running: 1024,
+            queued: 1024,
+            call_timeout: Some(Duration::from_secs(30)),
+            drain_timeout: Duration::from_secs(10),
+            result_bytes: 64 << 20,
+        }
+    }
+}

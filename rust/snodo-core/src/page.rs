@@ -1,0 +1,1 @@
+//! Cursors: make, open, slice.

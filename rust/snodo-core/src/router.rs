@@ -1,0 +1,1 @@
+//! An operation and a context to either a finished answer or a call.

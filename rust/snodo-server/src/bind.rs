@@ -1,0 +1,1 @@
+//! Bind, accept, connection limit, graceful stop.

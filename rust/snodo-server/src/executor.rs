@@ -1,0 +1,1 @@
+//! Admission and its consequences: permits, bounded queue, deadline, cancellation, drain.

@@ -1,0 +1,9 @@
+//! How messages arrive, wait, run and leave: tokio, axum, queues, deadlines. No Python in here.
+#![forbid(unsafe_code)]
+
+pub mod bind;
+pub mod cancel;
+pub mod executor;
+pub mod handler;
+pub mod service;
+pub mod transport;

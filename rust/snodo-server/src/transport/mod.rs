@@ -1,0 +1,1 @@
+//! What each transport must promise: one answer a request, none to a notification.
