@@ -58,7 +58,12 @@ pub struct Error {
 impl Error {
     /// An error of any code.
     pub fn new(code: i64, kind: Kind, message: impl Into<Cow<'static, str>>) -> Self {
-        Self { code, message: message.into(), data: None, kind }
+        Self {
+            code,
+            message: message.into(),
+            data: None,
+            kind,
+        }
     }
 
     /// The same error with data.
@@ -80,7 +85,11 @@ impl Error {
 
     /// -32601 `Method not found: <method>`.
     pub fn method_not_found(method: &str) -> Self {
-        Self::new(code::METHOD_NOT_FOUND, Kind::Protocol, format!("Method not found: {method}"))
+        Self::new(
+            code::METHOD_NOT_FOUND,
+            Kind::Protocol,
+            format!("Method not found: {method}"),
+        )
     }
 
     /// -32602.

@@ -95,12 +95,17 @@ impl Json {
 impl Object {
     /// An object without members.
     pub const fn new() -> Self {
-        Self { members: Vec::new() }
+        Self {
+            members: Vec::new(),
+        }
     }
 
     /// The value of a member.
     pub fn get(&self, key: &str) -> Option<&Json> {
-        self.members.iter().find(|(name, _)| name == key).map(|(_, value)| value)
+        self.members
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
     }
 
     /// Removes a member and gives its value. The order of the others may change.
@@ -125,7 +130,9 @@ impl Object {
 
     /// The members in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Json)> {
-        self.members.iter().map(|(key, value)| (key.as_str(), value))
+        self.members
+            .iter()
+            .map(|(key, value)| (key.as_str(), value))
     }
 
     /// How many members.

@@ -68,7 +68,10 @@ pub enum Value {
 
 impl From<Value> for Outcome {
     fn from(value: Value) -> Self {
-        Self { value, metadata: Object::new() }
+        Self {
+            value,
+            metadata: Object::new(),
+        }
     }
 }
 

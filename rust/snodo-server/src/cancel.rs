@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 
+use tokio::sync::Notify;
+
 /// Why a call is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -28,6 +30,7 @@ pub struct CancelToken {
 struct Inner {
     reason: AtomicU8,
     hook: Mutex<Option<Hook>>,
+    stopped: Notify,
 }
 
 impl CancelToken {
@@ -55,9 +58,22 @@ impl CancelToken {
             Ordering::Acquire,
         );
         if fresh.is_ok() {
-            let hook = self.hook().take();
-            if let Some(hook) = hook {
-                hook(reason);
+            self.inner.stopped.notify_waiters();
+            self.run_hook(reason);
+        }
+    }
+
+    /// Waits until stopped, and tells why.
+    pub async fn stopped(&self) -> Reason {
+        let mut notified = std::pin::pin!(self.inner.stopped.notified());
+        // Registered before asking: a stop in between is not missed.
+        notified.as_mut().enable();
+        match self.reason() {
+            Some(reason) => reason,
+            None => {
+                notified.await;
+                self.reason()
+                    .expect("waiters are woken after the reason is stored")
             }
         }
     }
@@ -67,20 +83,85 @@ impl CancelToken {
     pub fn on_cancel(&self, hook: impl FnOnce(Reason) + Send + 'static) {
         *self.hook() = Some(Box::new(hook));
         // Stopped between the two lines: whoever finds the hook runs it.
-        if let Some(reason) = self.reason()
-            && let Some(hook) = { self.hook().take() }
-        {
+        if let Some(reason) = self.reason() {
+            self.run_hook(reason);
+        }
+    }
+
+    /// Forgets the hook: the call it belonged to is over.
+    pub fn forget_hook(&self) {
+        *self.hook() = None;
+    }
+
+    fn run_hook(&self, reason: Reason) {
+        // Taken out first, so that the lock is not held while it runs.
+        let hook = self.hook().take();
+        if let Some(hook) = hook {
             hook(reason);
         }
     }
 
     fn hook(&self) -> std::sync::MutexGuard<'_, Option<Hook>> {
-        self.inner.hook.lock().expect("no hook panics while it is being put in place")
+        self.inner
+            .hook
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }
 
 impl fmt::Debug for CancelToken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("CancelToken").field(&self.reason()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    fn recorder() -> (
+        Arc<Mutex<Vec<Reason>>>,
+        impl FnOnce(Reason) + Send + 'static,
+    ) {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let writer = seen.clone();
+        (seen, move |reason| {
+            writer.lock().expect("not poisoned").push(reason)
+        })
+    }
+
+    #[test]
+    fn the_first_reason_stays_and_runs_the_hook_once() {
+        let token = CancelToken::new();
+        let (seen, hook) = recorder();
+        token.on_cancel(hook);
+        token.cancel(Reason::Deadline);
+        token.clone().cancel(Reason::Client);
+        assert_eq!(token.reason(), Some(Reason::Deadline));
+        assert_eq!(*seen.lock().expect("not poisoned"), [Reason::Deadline]);
+    }
+
+    #[test]
+    fn a_hook_put_in_place_too_late_runs_at_once() {
+        let token = CancelToken::new();
+        token.cancel(Reason::Shutdown);
+        let (seen, hook) = recorder();
+        token.on_cancel(hook);
+        assert_eq!(*seen.lock().expect("not poisoned"), [Reason::Shutdown]);
+    }
+
+    #[tokio::test]
+    async fn waiters_are_told_whether_they_came_before_or_after() {
+        let token = CancelToken::new();
+        let waiting = tokio::spawn({
+            let token = token.clone();
+            async move { token.stopped().await }
+        });
+        tokio::task::yield_now().await;
+        token.cancel(Reason::Client);
+        assert_eq!(waiting.await.expect("no panic"), Reason::Client);
+        assert_eq!(token.stopped().await, Reason::Client);
     }
 }

@@ -35,7 +35,14 @@ impl Reply {
         permit: Option<OwnedSemaphorePermit>,
     ) -> (Self, oneshot::Receiver<Outcome>) {
         let (sender, receiver) = oneshot::channel();
-        (Self { sender: Some(sender), cancel, _permit: permit }, receiver)
+        (
+            Self {
+                sender: Some(sender),
+                cancel,
+                _permit: permit,
+            },
+            receiver,
+        )
     }
 
     /// Tells when nobody wants the answer any more.
@@ -45,8 +52,13 @@ impl Reply {
 
     /// Answers.
     pub fn send(mut self, outcome: Outcome) {
+        self.answer(outcome);
+    }
+
+    fn answer(&mut self, outcome: Outcome) {
         if let Some(sender) = self.sender.take() {
-            // Nobody waits any more: the call was cancelled or ran out of time.
+            self.cancel.forget_hook();
+            // An error means that nobody waits any more: cancelled, or out of time.
             let _ = sender.send(outcome);
         }
     }
@@ -54,8 +66,8 @@ impl Reply {
 
 impl Drop for Reply {
     fn drop(&mut self) {
-        if let Some(sender) = self.sender.take() {
-            let _ = sender.send(Error::internal("Tool terminated unexpectedly").into());
+        if self.sender.is_some() {
+            self.answer(Error::internal("Tool terminated unexpectedly").into());
         }
     }
 }
