@@ -5,6 +5,10 @@
 
 use std::time::Duration;
 
+/// No setting of [`Limits::json_depth`] goes beyond this: values are walked by recursion, and a
+/// thread's stack has an end.
+pub const MAX_JSON_DEPTH: usize = 1000;
+
 /// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {

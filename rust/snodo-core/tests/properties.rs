@@ -1,0 +1,103 @@
+//! Laws that hold for every input, tried on many.
+
+use proptest::prelude::*;
+use snodo_core::json::{self, Json, Object, ParseError};
+use snodo_core::limits::Limits;
+
+fn values() -> impl Strategy<Value = Json> {
+    let big = "-?[1-9][0-9]{19,63}".prop_map(|digits| Json::Big(digits.into()));
+    let leaf = prop_oneof![
+        Just(Json::Null),
+        any::<bool>().prop_map(Json::Bool),
+        any::<i64>().prop_map(Json::Int),
+        big,
+        prop::num::f64::NORMAL.prop_map(Json::Float),
+        any::<String>().prop_map(Json::String),
+    ];
+    leaf.prop_recursive(6, 64, 24, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..24).prop_map(Json::Array),
+            prop::collection::vec((any::<String>(), inner), 0..24).prop_map(|members| {
+                let mut object = Object::new();
+                for (key, value) in members {
+                    object.insert(key, value);
+                }
+                Json::Object(object)
+            }),
+        ]
+    })
+}
+
+/// Texts that are nearly JSON more often than arbitrary bytes are.
+fn nearly_json() -> impl Strategy<Value = Vec<u8>> {
+    let shred = prop_oneof![
+        Just("{".to_owned()),
+        Just("}".to_owned()),
+        Just("[".to_owned()),
+        Just("]".to_owned()),
+        Just(",".to_owned()),
+        Just(":".to_owned()),
+        Just("\"".to_owned()),
+        Just("\\u".to_owned()),
+        Just("d83d".to_owned()),
+        Just("null".to_owned()),
+        Just("-".to_owned()),
+        Just("0".to_owned()),
+        Just("1e5".to_owned()),
+        Just(".5".to_owned()),
+        Just(" ".to_owned()),
+        Just("\"a\"".to_owned()),
+        Just("\"b\":".to_owned()),
+        Just("\\n".to_owned()),
+        Just("é".to_owned()),
+        Just("\n".to_owned()),
+    ];
+    prop::collection::vec(shred, 0..12).prop_map(|shreds| shreds.concat().into_bytes())
+}
+
+fn agrees_with_serde_json(text: &[u8]) {
+    let ours = json::parse(text, &Limits::default());
+    let theirs = serde_json::from_slice::<serde_json::Value>(text);
+    match ours {
+        Ok(_) => assert!(theirs.is_ok()),
+        // What only we refuse.
+        Err(ParseError::DuplicateKey | ParseError::IntegerDigits | ParseError::Depth) => {}
+        Err(_) => assert!(theirs.is_err()),
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back(value in values()) {
+        prop_assert_eq!(json::parse(&value.to_vec(), &Limits::default()), Ok(value));
+    }
+
+    #[test]
+    fn what_is_written_is_json_to_others(value in values()) {
+        prop_assert!(serde_json::from_slice::<serde_json::Value>(&value.to_vec()).is_ok());
+    }
+
+    #[test]
+    fn reading_arbitrary_bytes_never_panics_and_agrees(text in any::<Vec<u8>>()) {
+        agrees_with_serde_json(&text);
+    }
+
+    #[test]
+    fn reading_arbitrary_text_agrees(text in any::<String>()) {
+        agrees_with_serde_json(text.as_bytes());
+        agrees_with_serde_json(format!("\"{text}\"").as_bytes());
+    }
+
+    #[test]
+    fn reading_what_is_nearly_json_agrees(text in nearly_json()) {
+        agrees_with_serde_json(&text);
+    }
+
+    #[test]
+    fn a_damaged_text_is_still_read_as_others_read_it(value in values(), at in any::<prop::sample::Index>(), byte: u8) {
+        let mut text = value.to_vec();
+        let at = at.index(text.len());
+        text[at] = byte;
+        agrees_with_serde_json(&text);
+    }
+}
