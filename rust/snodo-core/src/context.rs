@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::dialect::Dialect;
 use crate::envelope::Id;
 use crate::json::{Json, Object};
+use crate::meta::{self, Trace};
 
 /// How a message came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,4 +66,33 @@ pub struct Context {
     pub input_responses: Option<Object>,
     /// Continuation state that the previous round handed out; not verified here.
     pub request_state: Option<String>,
+}
+
+impl Context {
+    /// The revision the request is made under.
+    pub fn protocol_version(&self) -> &'static str {
+        self.dialect.version()
+    }
+
+    /// What the client says of itself. For display and logs; decides nothing.
+    pub fn client_info(&self) -> Option<&Object> {
+        self.meta.get(meta::CLIENT_INFO).and_then(Json::as_object)
+    }
+
+    /// What the client declared for this request.
+    pub fn client_capabilities(&self) -> Option<&Object> {
+        self.meta
+            .get(meta::CLIENT_CAPABILITIES)
+            .and_then(Json::as_object)
+    }
+
+    /// Where the client wants progress reported: an [`Id`]-like string or integer.
+    pub fn progress_token(&self) -> Option<&Json> {
+        self.meta.get(meta::PROGRESS_TOKEN)
+    }
+
+    /// Where the request stands in a distributed trace.
+    pub fn trace(&self) -> Trace<'_> {
+        Trace::read(&self.meta)
+    }
 }

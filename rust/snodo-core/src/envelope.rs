@@ -1,7 +1,9 @@
 //! Bytes to one JSON-RPC message, or the reason not. The only JSON-RPC reader.
+//!
+//! What a method means, and what its parameters must look like, is never decided here.
 
 use crate::error::Error;
-use crate::json::Json;
+use crate::json::{self, Json, Object};
 use crate::limits::Limits;
 
 /// A request id: echoed with the type it came with.
@@ -22,17 +24,17 @@ pub enum Message {
         id: Id,
         /// What is asked.
         method: String,
-        /// `params`, if there were any; always an object.
-        params: Option<Json>,
+        /// `params`, if there were any.
+        params: Option<Object>,
     },
     /// Wants none.
     Notification {
         /// What happened.
         method: String,
         /// `params`, if there were any.
-        params: Option<Json>,
+        params: Option<Object>,
     },
-    /// An object with `result` or `error` and no method. Never answered.
+    /// An object with `result` or `error` and no method. Never answered as a message of its own.
     Response,
 }
 
@@ -47,14 +49,85 @@ pub struct Malformed {
 
 /// Reads one message. `Ok(None)`: a malformed notification, which is never answered.
 pub fn read(text: &[u8], limits: &Limits) -> Result<Option<Message>, Malformed> {
-    let _ = (text, limits);
-    todo!()
+    let value = json::parse(text, limits).map_err(|reason| {
+        let mut data = Object::new();
+        data.insert("reason", Json::String(reason.to_string()));
+        malformed(
+            None,
+            Error::parse_error("Parse error").with_data(Json::Object(data)),
+        )
+    })?;
+    let Json::Object(mut message) = value else {
+        return Err(malformed(None, Error::invalid_request("Invalid Request")));
+    };
+    if !message.contains("method") && (message.contains("result") || message.contains("error")) {
+        return Ok(Some(Message::Response));
+    }
+
+    let sent_id = message.take("id");
+    let is_request = sent_id.is_some();
+    let id = sent_id.and_then(|id| Id::from_json(id, limits));
+    if message.get("jsonrpc").and_then(Json::as_str) != Some("2.0") {
+        let error = Error::invalid_request("Expected a JSON-RPC 2.0 request");
+        return Err(malformed(id, error));
+    }
+    let Some(Json::String(method)) = message.take("method") else {
+        return Err(malformed(
+            id,
+            Error::invalid_request("Request method must be a string"),
+        ));
+    };
+    let params = match message.take("params") {
+        None => Ok(None),
+        Some(Json::Object(params)) => Ok(Some(params)),
+        Some(_) => Err(()),
+    };
+
+    if !is_request {
+        return Ok(params
+            .ok()
+            .map(|params| Message::Notification { method, params }));
+    }
+    let Some(id) = id else {
+        let text = format!("Request id {}", id_rule(limits));
+        return Err(malformed(None, Error::invalid_request(text)));
+    };
+    match params {
+        Ok(params) => Ok(Some(Message::Request { id, method, params })),
+        Err(()) => {
+            let error = Error::invalid_params("Request params must be an object");
+            Err(malformed(Some(id), error))
+        }
+    }
+}
+
+/// What an id and a progress token have to be, for the end of a sentence.
+pub(crate) fn id_rule(limits: &Limits) -> String {
+    format!(
+        "must be a string of at most {} bytes or an int64 integer",
+        limits.id_bytes
+    )
+}
+
+fn malformed(id: Option<Id>, error: Error) -> Malformed {
+    Malformed { id, error }
 }
 
 impl Id {
+    /// The id, unless the value is of another type or out of bounds.
+    pub fn from_json(value: Json, limits: &Limits) -> Option<Self> {
+        match value {
+            Json::Int(number) => Some(Self::Int(number)),
+            Json::String(text) if text.len() <= limits.id_bytes => Some(Self::String(text)),
+            _ => None,
+        }
+    }
+
     /// Appends the id as JSON.
     pub fn write(&self, out: &mut Vec<u8>) {
-        let _ = out;
-        todo!()
+        match self {
+            Self::Int(number) => json::Json::Int(*number).write(out),
+            Self::String(text) => json::write_string(text, out),
+        }
     }
 }

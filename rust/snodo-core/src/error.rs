@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::json::Json;
+use crate::limits::ECHO_CHARS;
 
 /// What a code in this table means. Codes outside it are the application's.
 pub mod code {
@@ -85,11 +86,8 @@ impl Error {
 
     /// -32601 `Method not found: <method>`.
     pub fn method_not_found(method: &str) -> Self {
-        Self::new(
-            code::METHOD_NOT_FOUND,
-            Kind::Protocol,
-            format!("Method not found: {method}"),
-        )
+        let message = format!("Method not found: {}", excerpt(method));
+        Self::new(code::METHOD_NOT_FOUND, Kind::Protocol, message)
     }
 
     /// -32602.
@@ -105,5 +103,13 @@ impl Error {
     /// -32020.
     pub fn header(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::HEADER_MISMATCH, Kind::Transport, message)
+    }
+}
+
+/// The beginning of a text that a caller sent, for quoting it in a message.
+pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(ECHO_CHARS) {
+        None => Cow::Borrowed(text),
+        Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
     }
 }

@@ -14,6 +14,7 @@ pub mod error;
 pub mod json;
 pub mod limits;
 pub mod meta;
+pub mod mrtr;
 pub mod operation;
 pub mod outcome;
 pub mod page;

@@ -9,6 +9,10 @@ use std::time::Duration;
 /// thread's stack has an end.
 pub const MAX_JSON_DEPTH: usize = 1000;
 
+/// Characters of a name or method that an error quotes back. More are cut off, so that an answer is
+/// never as large as what it refuses.
+pub const ECHO_CHARS: usize = 256;
+
 /// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {

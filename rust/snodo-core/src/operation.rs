@@ -1,4 +1,4 @@
-//! The protocol-neutral verbs a dialect can ask for.
+//! The protocol-neutral verbs a dialect can ask for, and what a server may offer of them.
 
 use crate::json::Object;
 
@@ -19,4 +19,29 @@ pub enum Operation {
         /// Its arguments.
         arguments: Object,
     },
+}
+
+/// A part of the protocol that a server offers or does not, depending on what is registered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// `tools/*`
+    Tools,
+    /// `resources/*`
+    Resources,
+    /// `prompts/*`
+    Prompts,
+    /// `completion/complete`
+    Completions,
+    /// `subscriptions/listen`
+    Subscriptions,
+}
+
+impl Feature {
+    /// Those that have a name in a capabilities object, with it.
+    pub const ADVERTISED: [(Self, &'static str); 4] = [
+        (Self::Completions, "completions"),
+        (Self::Prompts, "prompts"),
+        (Self::Resources, "resources"),
+        (Self::Tools, "tools"),
+    ];
 }

@@ -4,9 +4,14 @@
 use std::sync::Arc;
 
 use crate::call::Call;
-use crate::context::{Arrival, Context};
-use crate::envelope::Id;
-use crate::outcome::Outcome;
+use crate::context::{Arrival, Context, Headers, Transport};
+use crate::dialect::{self, Notification, Opening, Request, shape};
+use crate::envelope::{self, Id, Message};
+use crate::error::Error;
+use crate::json::Object;
+use crate::outcome::{self, Outcome, Value};
+use crate::registry::Tool;
+use crate::router::{self, Route};
 use crate::runtime::Runtime;
 
 /// What became of a message before anything ran.
@@ -48,18 +53,176 @@ pub enum Verdict {
 
 /// Parse, admit, route, validate.
 pub fn prepare(runtime: &Runtime, body: &[u8], arrival: Arrival) -> Prepared {
-    let _ = (runtime, body, arrival);
-    todo!()
+    match envelope::read(body, &runtime.settings.limits) {
+        Ok(Some(Message::Request { id, method, params })) => {
+            let echo = id.clone();
+            request(
+                runtime,
+                Request {
+                    id,
+                    method,
+                    params,
+                    arrival,
+                },
+            )
+            .unwrap_or_else(|error| refused(Some(&echo), &error))
+        }
+        Ok(Some(Message::Notification { method, params })) => {
+            notification(runtime, &method, params, &arrival)
+        }
+        Ok(Some(Message::Response)) => response(&arrival),
+        Ok(None) => Prepared::Silence,
+        Err(malformed) => refused(malformed.id.as_ref(), &malformed.error),
+    }
 }
 
 /// Shape: the answer to `context`'s request, of tool `tool`, whose handler gave `outcome`.
 pub fn finish(runtime: &Runtime, context: &Arc<Context>, tool: usize, outcome: Outcome) -> Answer {
-    let _ = (runtime, context, tool, outcome);
-    todo!()
+    let Outcome { value, metadata } = outcome;
+    let shaped = check_output(&runtime.registry.tools[tool], &value)
+        .and_then(|()| shape_result(runtime, context, &value, &metadata));
+    match shaped {
+        Ok(body) => Answer {
+            body,
+            verdict: Verdict::Result,
+        },
+        Err(error) => {
+            let error = context.dialect.shape_error(&error);
+            refuse(Some(&context.id), &error, Verdict::Error(error.code))
+        }
+    }
 }
 
 /// An error that no handler raised, for the request `id` (busy, late, closing, malformed framing).
-pub fn refuse(id: Option<&Id>, error: &crate::error::Error, verdict: Verdict) -> Answer {
-    let _ = (id, error, verdict);
-    todo!()
+pub fn refuse(id: Option<&Id>, error: &Error, verdict: Verdict) -> Answer {
+    Answer {
+        body: shape::error_response(id, error),
+        verdict,
+    }
+}
+
+fn refused(id: Option<&Id>, error: &Error) -> Prepared {
+    Prepared::Answer(refuse(id, error, Verdict::Error(error.code)))
+}
+
+fn request(runtime: &Runtime, request: Request) -> Result<Prepared, Error> {
+    let opening = Opening {
+        method: &request.method,
+        params: request.params.as_ref(),
+        headers: request
+            .arrival
+            .headers
+            .as_deref()
+            .map(|headers| headers as &dyn Headers),
+    };
+    let dialect = dialect::choose(&runtime.settings.dialects, &opening)?;
+    let (mut context, params) = dialect.admit(runtime, request)?;
+    let operation = dialect.operation(&mut context, params)?;
+    let body = match router::route(runtime, &context, operation)? {
+        Route::Run { tool, arguments } => {
+            return Ok(Prepared::Call(Call {
+                tool,
+                arguments,
+                context: Arc::new(context),
+            }));
+        }
+        Route::Ready(result) => shape::response(&context.id, result),
+        Route::Failed(text) => {
+            shape_result(runtime, &context, &Value::Failure(text), &Object::new())?
+        }
+    };
+    Ok(Prepared::Answer(Answer {
+        body,
+        verdict: Verdict::Result,
+    }))
+}
+
+fn notification(
+    runtime: &Runtime,
+    method: &str,
+    params: Option<Object>,
+    arrival: &Arrival,
+) -> Prepared {
+    let settings = &runtime.settings;
+    let opening = Opening {
+        method,
+        params: params.as_ref(),
+        headers: arrival
+            .headers
+            .as_deref()
+            .map(|headers| headers as &dyn Headers),
+    };
+    // Unlike a request, a notification of nobody's is no error: the newest revision ignores it.
+    let dialect = dialect::choose(&settings.dialects, &opening).unwrap_or(settings.dialects[0]);
+    match dialect.notification(settings, method, params, arrival) {
+        Ok(Notification::Cancel(id)) => Prepared::Cancel(id),
+        Ok(Notification::Ignored) => Prepared::Silence,
+        Err(error) => refused(None, &error),
+    }
+}
+
+/// A client has nothing to respond to. A response is never answered, but an HTTP request must be.
+fn response(arrival: &Arrival) -> Prepared {
+    match arrival.transport {
+        Transport::Http => {
+            let text = "A server takes requests and notifications, not responses";
+            refused(None, &Error::invalid_request(text))
+        }
+        Transport::Stdio | Transport::Direct => Prepared::Silence,
+    }
+}
+
+/// With an output schema a result must carry structured content that the schema accepts, unless
+/// the tool failed or asks for input.
+fn check_output(tool: &Tool, value: &Value) -> Result<(), Error> {
+    let Some(schema) = &tool.output else {
+        return Ok(());
+    };
+    let content: Option<&[u8]> = match value {
+        Value::Failure(_) | Value::InputRequired { .. } | Value::Error(_) => return Ok(()),
+        Value::Structured(json) => Some(json),
+        Value::Raw(object) | Value::Wire(object) => {
+            let members = outcome::members(object).unwrap_or_default();
+            let find = |name: &[u8]| {
+                members
+                    .iter()
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| *value)
+            };
+            let asks = matches!(value, Value::Wire(_))
+                && find(b"resultType") == Some(br#""input_required""#);
+            if asks || find(b"isError") == Some(b"true") {
+                return Ok(());
+            }
+            find(b"structuredContent")
+        }
+        _ => None,
+    };
+    match content {
+        None => Err(Error::internal(
+            "Tool omitted structured output required by output schema",
+        )),
+        Some(content) if schema.accepts_output(content) => Ok(()),
+        Some(_) => Err(Error::internal("Tool output failed schema validation")),
+    }
+}
+
+fn shape_result(
+    runtime: &Runtime,
+    context: &Context,
+    value: &Value,
+    metadata: &Object,
+) -> Result<Vec<u8>, Error> {
+    // Enough for the envelope, the server's identity and a short text.
+    let mut out = Vec::with_capacity(512);
+    shape::open_response(&context.id, &mut out);
+    let start = out.len();
+    context
+        .dialect
+        .shape(runtime, context, value, metadata, &mut out)?;
+    if out.len() - start > runtime.settings.limits.result_bytes {
+        return Err(Error::internal("Tool result is too large"));
+    }
+    shape::close_response(&mut out);
+    Ok(out)
 }

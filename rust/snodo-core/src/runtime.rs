@@ -1,9 +1,10 @@
 //! What a server is once nothing can change it any more: who it is, what it offers, its policies.
 
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Rendered};
 use crate::json::Object;
 use crate::limits::Limits;
-use crate::registry::Registry;
+use crate::meta::{self, ImplementationError};
+use crate::registry::{Registry, RegistryError, Tool};
 
 /// How long a client may keep a list, and who may share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,6 +23,16 @@ pub enum Scope {
     Private,
     /// Anybody.
     Public,
+}
+
+impl Scope {
+    /// Its name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Private => "private",
+            Self::Public => "public",
+        }
+    }
 }
 
 /// What is decided about a server before it is frozen.
@@ -43,11 +54,93 @@ pub struct Settings {
     pub tools_cache: Cache,
 }
 
-/// Frozen; shared by every transport.
+impl Settings {
+    /// The versions served, in the order of [`Self::dialects`].
+    pub fn versions(&self) -> impl Iterator<Item = &'static str> {
+        self.dialects.iter().map(|dialect| dialect.version())
+    }
+
+    fn check(&self) -> Result<(), SettingsError> {
+        meta::check_implementation(&self.server_info)?;
+        if self.page_size == Some(0) {
+            return Err(SettingsError::PageSize);
+        }
+        if self.dialects.is_empty() {
+            return Err(SettingsError::NoProtocol);
+        }
+        for (at, version) in self.versions().enumerate() {
+            if self.versions().take(at).any(|earlier| earlier == version) {
+                return Err(SettingsError::RepeatedProtocol(version));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a server cannot be built from its settings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// Who the server is.
+    #[error("{}", server_info_text(*.0))]
+    ServerInfo(#[from] ImplementationError),
+    /// A page of nothing would never end.
+    #[error("page size must be a positive integer")]
+    PageSize,
+    /// Nobody could speak with it.
+    #[error("at least one protocol revision must be enabled")]
+    NoProtocol,
+    /// One would never be used.
+    #[error("protocol revision {0} is enabled more than once")]
+    RepeatedProtocol(&'static str),
+    /// What it offers.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+}
+
+fn server_info_text(error: ImplementationError) -> String {
+    match error {
+        ImplementationError::NameAndVersion => format!("server_info {error}"),
+        ImplementationError::NotString(_) | ImplementationError::Website => {
+            format!("server info {error}")
+        }
+        ImplementationError::Icon(icon) => icon.to_string(),
+    }
+}
+
+/// Frozen; shared by every transport. Building one starts nothing.
 #[derive(Debug)]
 pub struct Runtime {
     /// What was decided.
     pub settings: Settings,
     /// What is offered.
     pub registry: Registry,
+    /// What each of the dialects wrote in advance, in their order.
+    rendered: Vec<Rendered>,
+}
+
+impl Runtime {
+    /// Checks the settings and the tools, and writes in advance what does not depend on a request.
+    pub fn new(settings: Settings, tools: Vec<Tool>) -> Result<Self, SettingsError> {
+        settings.check()?;
+        let registry = Registry::build(tools)?;
+        let rendered = settings
+            .dialects
+            .iter()
+            .map(|dialect| dialect.render(&settings, &registry))
+            .collect();
+        Ok(Self {
+            settings,
+            registry,
+            rendered,
+        })
+    }
+
+    /// What one of this server's dialects wrote in advance.
+    pub(crate) fn rendered(&self, dialect: &dyn Dialect) -> &Rendered {
+        let at = self
+            .settings
+            .versions()
+            .position(|version| version == dialect.version());
+        &self.rendered[at.expect("a request is admitted by one of the server's own dialects")]
+    }
 }

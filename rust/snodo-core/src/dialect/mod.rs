@@ -1,9 +1,235 @@
 //! What a revision owes the house, and choosing one.
+//!
+//! A revision is a file in this room; `if version ==` is written nowhere. What a feature means is
+//! decided elsewhere (`operation`, `router`, `outcome`): here is only how it is spelled.
 
+pub mod headers;
+pub(crate) mod shape;
+mod v2026_07_28;
+
+use std::borrow::Cow;
 use std::fmt::Debug;
 
-/// A protocol revision. `if version ==` is written nowhere; a revision is a file in this room.
+pub use v2026_07_28::V2026_07_28;
+
+use crate::context::{Arrival, Context, Headers};
+use crate::envelope::Id;
+use crate::error::{Error, Kind, code};
+use crate::json::{Json, Object};
+use crate::meta;
+use crate::operation::Operation;
+use crate::outcome::Value;
+use crate::page::{CursorError, Pages};
+use crate::registry::Registry;
+use crate::runtime::{Runtime, Settings};
+use crate::schema::Mirror;
+
+/// Every revision this crate speaks, newest first.
+pub static ALL: [&dyn Dialect; 1] = [&V2026_07_28];
+
+/// A protocol revision.
 pub trait Dialect: Debug + Send + Sync {
     /// Its name on the wire.
     fn version(&self) -> &'static str;
+
+    /// Whether a message is spoken in this revision.
+    fn claim(&self, opening: &Opening<'_>) -> Claim;
+
+    /// Admits a request: its terms (`_meta`, headers) hold, and its method is known and offered.
+    /// Gives what a handler may know of it, and the parameters that are left.
+    fn admit(&self, runtime: &Runtime, request: Request) -> Result<(Context, Object), Error>;
+
+    /// What an admitted request asks for. Members that belong to the request rather than to the
+    /// operation are moved into the context.
+    fn operation(&self, context: &mut Context, params: Object) -> Result<Operation, Error>;
+
+    /// What a notification is for. An error is for transports that answer one.
+    fn notification(
+        &self,
+        settings: &Settings,
+        method: &str,
+        params: Option<Object>,
+        arrival: &Arrival,
+    ) -> Result<Notification, Error>;
+
+    /// Holds arguments to the headers that mirror them, in revisions that have such headers.
+    fn check_mirrors(
+        &self,
+        mirrors: &[Mirror],
+        arguments: &Object,
+        headers: &dyn Headers,
+    ) -> Result<(), Error>;
+
+    /// Writes in advance what does not depend on a request.
+    fn render(&self, settings: &Settings, registry: &Registry) -> Rendered;
+
+    /// Appends the result object for what a tool gave.
+    fn shape(
+        &self,
+        runtime: &Runtime,
+        context: &Context,
+        value: &Value,
+        metadata: &Object,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error>;
+
+    /// The error as this revision may say it.
+    fn shape_error<'a>(&self, error: &'a Error) -> Cow<'a, Error>;
+}
+
+/// How sure a dialect is that a message is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    /// It names this revision.
+    Exact,
+    /// Nobody else may want it.
+    Fallback,
+    /// It does not.
+    No,
+}
+
+/// What of a message tells its revision.
+#[derive(Debug, Clone, Copy)]
+pub struct Opening<'a> {
+    /// The method.
+    pub method: &'a str,
+    /// The parameters, if any.
+    pub params: Option<&'a Object>,
+    /// The headers, where there are any.
+    pub headers: Option<&'a dyn Headers>,
+}
+
+impl<'a> Opening<'a> {
+    /// The version in the body's `_meta`.
+    pub fn body_version(&self) -> Option<&'a str> {
+        let meta = self.params?.get("_meta")?.as_object()?;
+        meta.get(meta::PROTOCOL_VERSION)?.as_str()
+    }
+
+    /// The version in the headers.
+    pub fn header_version(&self) -> Option<&'a str> {
+        headers::once(self.headers?, headers::PROTOCOL_VERSION)
+    }
+}
+
+/// A request, not yet admitted.
+#[derive(Debug)]
+pub struct Request {
+    /// To be echoed.
+    pub id: Id,
+    /// What is asked.
+    pub method: String,
+    /// The parameters, if any.
+    pub params: Option<Object>,
+    /// How it came.
+    pub arrival: Arrival,
+}
+
+/// What a notification is for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Notification {
+    /// The answer to this request is no longer wanted.
+    Cancel(Id),
+    /// Nothing this server acts on.
+    Ignored,
+}
+
+/// Results written when the server was built, around which only the id is put.
+#[derive(Debug)]
+pub struct Rendered {
+    /// The result of discovery.
+    pub discover: Vec<u8>,
+    /// The results of listing the tools.
+    pub tools: List,
+    /// The `_meta` member that every result ends with.
+    pub meta: Vec<u8>,
+}
+
+/// The pages of a list, written in advance.
+#[derive(Debug)]
+pub struct List {
+    pages: Pages,
+    results: Vec<Vec<u8>>,
+}
+
+impl List {
+    /// Cuts into pages; `write` makes the result of one out of its entries and its next cursor.
+    pub fn render<E: AsRef<[u8]>>(
+        pages: Pages,
+        entries: &[E],
+        write: impl Fn(&[E], Option<&str>) -> Vec<u8>,
+    ) -> Self {
+        let results = (0..pages.count())
+            .map(|page| {
+                write(
+                    &entries[pages.range(page)],
+                    pages.next_cursor(page).as_deref(),
+                )
+            })
+            .collect();
+        Self { pages, results }
+    }
+
+    /// The result that a cursor stands for.
+    pub fn open(&self, cursor: Option<&str>, cursor_bytes: usize) -> Result<&[u8], CursorError> {
+        let page = self.pages.open(cursor, cursor_bytes)?;
+        Ok(&self.results[page])
+    }
+}
+
+/// The one dialect among the enabled ones that a message is spoken in.
+pub fn choose(
+    dialects: &[&'static dyn Dialect],
+    opening: &Opening<'_>,
+) -> Result<&'static dyn Dialect, Error> {
+    for claim in [Claim::Exact, Claim::Fallback] {
+        let mut claimants = dialects
+            .iter()
+            .filter(|dialect| dialect.claim(opening) == claim);
+        match (claimants.next(), claimants.next()) {
+            (Some(dialect), None) => return Ok(*dialect),
+            (Some(_), Some(_)) => {
+                let text = "Multiple protocol dialects matched the request";
+                return Err(Error::invalid_request(text));
+            }
+            (None, _) => {}
+        }
+    }
+    Err(unrecognized(dialects, opening))
+}
+
+fn unrecognized(dialects: &[&'static dyn Dialect], opening: &Opening<'_>) -> Error {
+    if opening.method == "initialize" {
+        // A handshake that no enabled revision has. MCP 2026-07-28 (Streamable HTTP, "eras on one
+        // endpoint"): name the versions, so that the client's user learns what would be spoken.
+        let asked = opening
+            .params
+            .and_then(|params| params.get("protocolVersion"));
+        let requested = asked.and_then(Json::as_str).unwrap_or_default();
+        return unsupported_version(requested, dialects, true);
+    }
+    match opening.headers {
+        Some(_) => headers::missing_version(dialects.iter().map(|dialect| dialect.version())),
+        None => Error::invalid_request("No configured protocol dialect recognized the request"),
+    }
+}
+
+/// -32022; `spelled_out` names the versions in the message too, for readers of a log.
+fn unsupported_version(
+    requested: &str,
+    supported: &[&'static dyn Dialect],
+    spelled_out: bool,
+) -> Error {
+    let versions: Vec<_> = supported.iter().map(|dialect| dialect.version()).collect();
+    let mut message = Cow::Borrowed("Unsupported protocol version");
+    if spelled_out {
+        message = format!("{message}; this server supports {}", versions.join(", ")).into();
+    }
+    let versions = versions
+        .into_iter()
+        .map(|version| Json::String(version.to_owned()));
+    let mut data = Object::new();
+    data.insert("requested", Json::String(requested.to_owned()));
+    data.insert("supported", Json::Array(versions.collect()));
+    Error::new(code::UNSUPPORTED_VERSION, Kind::Protocol, message).with_data(Json::Object(data))
 }
