@@ -92,13 +92,13 @@ pub fn read(text: &[u8], limits: &Limits) -> Result<Option<Message>, Malformed> 
         let text = format!("Request id {}", id_rule(limits));
         return Err(malformed(None, Error::invalid_request(text)));
     };
-    match params {
-        Ok(params) => Ok(Some(Message::Request { id, method, params })),
-        Err(()) => {
-            let error = Error::invalid_params("Request params must be an object");
-            Err(malformed(Some(id), error))
-        }
-    }
+    let Ok(params) = params else {
+        return Err(malformed(
+            Some(id),
+            Error::invalid_params("Request params must be an object"),
+        ));
+    };
+    Ok(Some(Message::Request { id, method, params }))
 }
 
 /// What an id and a progress token have to be, for the end of a sentence.

@@ -220,6 +220,9 @@ mod tests {
     #[test]
     fn a_cursor_is_the_same_in_every_process() {
         let cursor = pages(1, &["a", "b"]).next_cursor(0);
-        assert_eq!(cursor.as_deref(), Some("PIN"));
+        assert_eq!(
+            cursor.as_deref(),
+            Some("mcp1.AAAAASj4bbDpJheO_e_eSBJDtfGknE5iHWnryg")
+        );
     }
 }

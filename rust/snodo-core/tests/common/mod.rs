@@ -1,0 +1,128 @@
+//! A small server to say literal messages to. Builds nothing of what is said.
+#![allow(dead_code, reason = "every test file uses its part")]
+
+use std::sync::Arc;
+
+use snodo_core::call::Call;
+use snodo_core::context::{Arrival, Headers, Transport};
+use snodo_core::dialect::ALL;
+use snodo_core::json::{self, Json, Object};
+use snodo_core::limits::Limits;
+use snodo_core::outcome::Outcome;
+use snodo_core::pipeline::{Answer, Prepared, Verdict, finish, prepare};
+use snodo_core::registry::Tool;
+use snodo_core::runtime::{Cache, Runtime, Settings};
+use snodo_core::schema::{Schema, Validator};
+
+/// What every request carries; `META` in a literal stands for it.
+pub const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+/// What every result ends with; `SERVER` in a literal stands for it.
+pub const SERVER: &str =
+    r#""_meta":{"io.modelcontextprotocol/serverInfo":{"name":"demo","version":"1.0.0"}}"#;
+
+pub fn literal(text: &str) -> String {
+    text.replace("META", META).replace("SERVER", SERVER)
+}
+
+pub fn object(text: &str) -> Object {
+    match json::parse(text.as_bytes(), &Limits::default()) {
+        Ok(Json::Object(object)) => object,
+        other => panic!("not an object: {other:?}"),
+    }
+}
+
+/// A tool from its listed definition.
+pub fn tool(definition: &str) -> Tool {
+    let definition = object(definition);
+    let name = definition
+        .get("name")
+        .and_then(Json::as_str)
+        .expect("a name")
+        .to_owned();
+    let input = definition.get("inputSchema").expect("an input schema");
+    let input = Schema::input(input, Validator::Full).expect("a good input schema");
+    let output = definition
+        .get("outputSchema")
+        .map(|schema| Schema::output(schema, Validator::Full).expect("a good output schema"));
+    Tool {
+        name,
+        definition,
+        input,
+        output,
+        timeout_ms: None,
+    }
+}
+
+pub const GREET: &str = r#"{"name":"greet","inputSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}"#;
+pub const COUNT: &str = r#"{"name":"count","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}"#;
+pub const MIRRORED: &str = r#"{"name":"mirrored","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"N"},"opts":{"type":"object","properties":{"dry":{"type":"boolean","x-mcp-header":"Dry-Run"}}}}}}"#;
+
+pub fn settings() -> Settings {
+    Settings {
+        server_info: object(r#"{"name":"demo","version":"1.0.0"}"#),
+        instructions: None,
+        dialects: ALL.to_vec(),
+        limits: Limits::default(),
+        page_size: None,
+        discover_cache: Cache::default(),
+        tools_cache: Cache::default(),
+    }
+}
+
+pub fn demo() -> Runtime {
+    let tools = [MIRRORED, GREET, COUNT].map(tool).into();
+    Runtime::new(settings(), tools).expect("a good server")
+}
+
+pub fn stdio() -> Arrival {
+    Arrival {
+        transport: Transport::Stdio,
+        headers: None,
+        principal: None,
+    }
+}
+
+/// Headers, one a line.
+pub fn http(headers: &str) -> Arrival {
+    let headers: Vec<(String, Vec<u8>)> = headers
+        .lines()
+        .filter_map(|line| line.trim_start().split_once(':'))
+        .map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec()))
+        .collect();
+    let headers: Arc<dyn Headers> = Arc::new(headers);
+    Arrival {
+        transport: Transport::Http,
+        headers: Some(headers),
+        principal: None,
+    }
+}
+
+pub fn text(answer: Answer) -> (String, Verdict) {
+    (
+        String::from_utf8(answer.body).expect("UTF-8"),
+        answer.verdict,
+    )
+}
+
+/// The answer that needs no handler.
+pub fn ask(runtime: &Runtime, message: &str, arrival: Arrival) -> (String, Verdict) {
+    match prepare(runtime, literal(message).as_bytes(), arrival) {
+        Prepared::Answer(answer) => text(answer),
+        other => panic!("no answer to {message}: {other:?}"),
+    }
+}
+
+/// The call that a message leads to.
+pub fn call(runtime: &Runtime, message: &str, arrival: Arrival) -> Call {
+    match prepare(runtime, literal(message).as_bytes(), arrival) {
+        Prepared::Call(call) => call,
+        other => panic!("no call from {message}: {other:?}"),
+    }
+}
+
+/// The answer to a call of `tool` (without arguments) whose handler gave `outcome`.
+pub fn give(runtime: &Runtime, tool: &str, outcome: impl Into<Outcome>) -> (String, Verdict) {
+    let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{META,"name":"TOOL","arguments":{"name":"Ada"}}}"#;
+    let call = call(runtime, &message.replace("TOOL", tool), stdio());
+    text(finish(runtime, &call.context, call.tool, outcome.into()))
+}
