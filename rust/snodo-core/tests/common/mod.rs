@@ -1,5 +1,5 @@
 //! A small server to say literal messages to. Builds nothing of what is said.
-#![allow(dead_code, reason = "every test file uses its part")]
+#![allow(dead_code, unreachable_pub, reason = "every test file uses its part")]
 
 use std::sync::Arc;
 
