@@ -1,0 +1,109 @@
+//! Lists in pages, and the cursors between them.
+
+mod common;
+
+use common::{ask, settings, stdio, tool};
+use snodo_core::json::{self, Json, Object};
+use snodo_core::limits::Limits;
+use snodo_core::runtime::Runtime;
+
+fn server(tools: usize, page_size: usize) -> Runtime {
+    let tools = (0..tools)
+        .map(|at| {
+            tool(&format!(
+                r#"{{"name":"t{at:04}","inputSchema":{{"type":"object"}}}}"#
+            ))
+        })
+        .collect();
+    let mut settings = settings();
+    settings.page_size = Some(page_size);
+    Runtime::new(settings, tools).expect("a good server")
+}
+
+fn list(runtime: &Runtime, cursor: Option<&str>) -> Object {
+    let cursor = cursor
+        .map(|cursor| format!(r#","cursor":{cursor}"#))
+        .unwrap_or_default();
+    let message =
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{META{cursor}}}}}"#);
+    let (answer, _) = ask(runtime, &message, stdio());
+    let Ok(Json::Object(mut answer)) = json::parse(answer.as_bytes(), &Limits::default()) else {
+        panic!("{answer}")
+    };
+    match answer.take("result").or_else(|| answer.take("error")) {
+        Some(Json::Object(object)) => object,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn next(page: &Object) -> Option<String> {
+    page.get("nextCursor")
+        .map(|cursor| String::from_utf8(cursor.to_vec()).expect("UTF-8"))
+}
+
+/// The sizes of the pages, and every name once.
+fn walk(runtime: &Runtime) -> Vec<usize> {
+    let (mut sizes, mut names, mut cursor) = (Vec::new(), Vec::new(), None);
+    loop {
+        let page = list(runtime, cursor.as_deref());
+        let Some(Json::Array(tools)) = page.get("tools") else {
+            panic!("{page:?}")
+        };
+        sizes.push(tools.len());
+        names.extend(tools.iter().map(Json::to_vec));
+        cursor = next(&page);
+        if cursor.is_none() {
+            assert!(names.is_sorted());
+            names.dedup();
+            assert_eq!(names.len(), sizes.iter().sum::<usize>());
+            return sizes;
+        }
+    }
+}
+
+#[test]
+fn pages_hold_each_tool_once_and_the_last_has_no_cursor() {
+    assert_eq!(walk(&server(250, 100)), [100, 100, 50]);
+    assert_eq!(walk(&server(200, 100)), [100, 100]);
+    assert_eq!(walk(&server(3, 100)), [3]);
+}
+
+fn refusal(runtime: &Runtime, cursor: &str) -> String {
+    match list(runtime, Some(cursor)).take("message") {
+        Some(Json::String(message)) => message,
+        other => panic!("{cursor}: {other:?}"),
+    }
+}
+
+#[test]
+fn bad_cursors_are_refused() {
+    let runtime = server(5, 2);
+    let cursor = next(&list(&runtime, None)).expect("a second page");
+    let altered = cursor.replacen("mcp1.A", "mcp1.B", 1);
+    let long = format!("\"{}\"", "A".repeat(2049));
+    for bad in ["\"\"", "\"x\"", "\"mcp1.\"", &altered, &long] {
+        assert_eq!(refusal(&runtime, bad), "Invalid pagination cursor", "{bad}");
+    }
+    for bad in ["5", "null", "{}"] {
+        assert_eq!(refusal(&runtime, bad), "Cursor must be a string");
+    }
+}
+
+#[test]
+fn cursors_of_another_catalogue_or_page_size_have_expired() {
+    let runtime = server(5, 2);
+    for other in [server(6, 2), server(5, 1)] {
+        let cursor = next(&list(&other, None)).expect("a second page");
+        assert_eq!(refusal(&runtime, &cursor), "Pagination cursor has expired");
+    }
+}
+
+#[test]
+fn equal_servers_accept_each_others_cursors() {
+    let cursor = next(&list(&server(5, 2), None));
+    assert!(cursor.is_some());
+    assert_eq!(
+        list(&server(5, 2), cursor.as_deref()),
+        list(&server(5, 2), cursor.as_deref())
+    );
+}
