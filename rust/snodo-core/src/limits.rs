@@ -42,8 +42,13 @@ pub struct Limits {
     pub queued: usize,
     /// Time a call may take, unless its tool says otherwise. Longer: HTTP 504, -32603 on stdio.
     pub call_timeout: Option<Duration>,
-    /// Time running calls get to finish at shutdown, and after the end of standard input.
+    /// Time running calls get to finish at shutdown.
     pub drain_timeout: Duration,
+    /// Time the process gets between the end of standard input and its own end. Its parent may be
+    /// gone, and nobody waits for a child much longer than this before killing it.
+    pub eof_timeout: Duration,
+    /// Time a write may make no progress. Longer: the connection is dropped; stdio ends.
+    pub write_timeout: Duration,
     /// Bytes of an encoded result. Larger: -32603; a model cannot read it anyway.
     pub result_bytes: usize,
 }
@@ -65,6 +70,8 @@ impl Default for Limits {
             queued: 1024,
             call_timeout: Some(Duration::from_secs(30)),
             drain_timeout: Duration::from_secs(10),
+            eof_timeout: Duration::from_millis(1500),
+            write_timeout: Duration::from_secs(5),
             result_bytes: 64 << 20,
         }
     }

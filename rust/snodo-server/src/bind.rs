@@ -1,1 +1,196 @@
 //! Bind, accept, connection limit, graceful stop.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::service::Service;
+use crate::transport::connection;
+use crate::transport::http::Endpoint;
+use crate::transport::origin::{BadEntry, Gate};
+
+/// Where and for whom to serve over HTTP. Bounds come from the runtime's limits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HttpOptions {
+    /// A host name or address.
+    pub host: String,
+    /// 0 for any free one.
+    pub port: u16,
+    /// Of the endpoint.
+    pub path: String,
+    /// Names in `Host` besides those of loopback: `app.example`, `app.example:8000`, `*.example`, `*`.
+    pub allowed_hosts: Vec<String>,
+    /// Origins besides those of loopback: `https://app.example`, `*.example`, `null`, `*`.
+    pub allowed_origins: Vec<String>,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            host: "127.0.0.1".to_owned(),
+            port: 8000,
+            path: "/mcp".to_owned(),
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+        }
+    }
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum BindError {
+    /// Somebody listens there.
+    #[error("{0} is in use: another server is running there, or --port names another port")]
+    InUse(String),
+    /// Ports below 1024 belong to the administrator on most systems.
+    #[error("not allowed to listen on {0}")]
+    Denied(String),
+    /// The host has no address, or not one of this machine's.
+    #[error("{0} is not an address of this machine")]
+    NoAddress(String),
+    /// A path without a slash at its beginning, or with more than a path in it.
+    #[error("path {0:?} must begin with a slash and hold neither spaces, ? nor #")]
+    Path(String),
+    /// An entry of an allow-list that names nothing.
+    #[error(transparent)]
+    Entry(#[from] BadEntry),
+    /// Anything else.
+    #[error("cannot listen on {address}: {source}")]
+    Other {
+        /// What was asked for.
+        address: String,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// A server that has its port and waits to be started.
+pub struct HttpServer {
+    socket: StdListener,
+    address: SocketAddr,
+    endpoint: Arc<Endpoint>,
+}
+
+impl HttpServer {
+    /// Takes the port. Needs no async runtime, so that a mistake is told before anything runs.
+    pub fn bind(service: Arc<Service>, options: &HttpOptions) -> Result<Self, BindError> {
+        let path = &options.path;
+        if !path.starts_with('/') || path.contains(|c: char| "?# ".contains(c) || c.is_control()) {
+            return Err(BindError::Path(path.clone()));
+        }
+        let (socket, address) = listen(&options.host, options.port)?;
+        let gate = Gate::new(
+            address.ip().is_loopback(),
+            &options.allowed_hosts,
+            &options.allowed_origins,
+        )?;
+        let endpoint = Arc::new(Endpoint::new(service, path, gate));
+        Ok(Self {
+            socket,
+            address,
+            endpoint,
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `shutdown`, then lets what runs finish for as long as the limits say.
+    ///
+    /// Connections without a request are closed at once, half-sent requests are answered with 503.
+    pub async fn serve(self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        let listener = TcpListener::from_std(self.socket)?;
+        let limits = self.endpoint.limits();
+        let (close, closing) = watch::channel(false);
+        let mut connections = JoinSet::new();
+        tokio::pin!(shutdown);
+        loop {
+            tokio::select! {
+                () = shutdown.as_mut() => break,
+                Some(_) = connections.join_next() => {}
+                stream = accept(&listener) => {
+                    if connections.len() < limits.connections {
+                        connections.spawn(connection::serve(
+                            stream,
+                            self.endpoint.clone(),
+                            closing.clone(),
+                        ));
+                    } else {
+                        tracing::warn!("closed a connection unread: {} are open", connections.len());
+                    }
+                }
+            }
+        }
+        drop(listener);
+        close.send_replace(true);
+        let drained = async { while connections.join_next().await.is_some() {} };
+        if timeout(limits.drain_timeout, drained).await.is_err() {
+            tracing::warn!(
+                "closed {} connections before they were done",
+                connections.len()
+            );
+        }
+        connections.shutdown().await;
+        Ok(())
+    }
+}
+
+/// How long to wait when there are no file descriptors left: closing connections give some back.
+const EXHAUSTED: Duration = Duration::from_millis(50);
+
+async fn accept(listener: &TcpListener) -> TcpStream {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                // Answers are written whole; waiting for more to write only delays them.
+                let _ = stream.set_nodelay(true);
+                return stream;
+            }
+            Err(error) => match error.kind() {
+                ConnectionAborted | ConnectionRefused | ConnectionReset => {}
+                _ => {
+                    tracing::error!("cannot accept a connection: {error}");
+                    sleep(EXHAUSTED).await;
+                }
+            },
+        }
+    }
+}
+
+fn listen(host: &str, port: u16) -> Result<(StdListener, SocketAddr), BindError> {
+    let host = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    let asked = if host.contains(':') {
+        format!("[{host}]:{port}")
+    } else {
+        format!("{host}:{port}")
+    };
+    let fail = |source: io::Error| match source.kind() {
+        io::ErrorKind::AddrInUse => BindError::InUse(asked.clone()),
+        io::ErrorKind::PermissionDenied => BindError::Denied(asked.clone()),
+        io::ErrorKind::AddrNotAvailable => BindError::NoAddress(asked.clone()),
+        _ => BindError::Other {
+            address: asked.clone(),
+            source,
+        },
+    };
+    let addresses: Vec<_> = (host, port)
+        .to_socket_addrs()
+        .map_err(|_| BindError::NoAddress(host.to_owned()))?
+        .collect();
+    let socket = StdListener::bind(&addresses[..]).map_err(fail)?;
+    socket.set_nonblocking(true).map_err(fail)?;
+    let address = socket.local_addr().map_err(fail)?;
+    Ok((socket, address))
+}

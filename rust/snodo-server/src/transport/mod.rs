@@ -1,1 +1,15 @@
 //! What each transport must promise: one answer a request, none to a notification.
+
+mod body;
+pub(crate) mod connection;
+mod cors;
+mod framing;
+pub(crate) mod http;
+mod media;
+pub(crate) mod origin;
+mod output;
+mod stdio;
+
+pub use origin::BadEntry;
+pub use output::WriteError;
+pub use stdio::serve_stdio;

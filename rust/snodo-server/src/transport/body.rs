@@ -1,0 +1,79 @@
+//! The body of a request, bounded in size and time.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+
+use bytes::Bytes;
+use hyper::body::{Body, Incoming};
+
+use crate::transport::connection::Life;
+
+/// Why there is no whole body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Incomplete {
+    TooLarge,
+    Late,
+    Closing,
+    Malformed,
+}
+
+/// Reads a body. One that arrives in one piece, as most do, is not copied.
+pub(crate) async fn collect(
+    mut body: Incoming,
+    limit: usize,
+    life: &Life,
+) -> Result<Bytes, Incomplete> {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > limit {
+        return Err(Incomplete::TooLarge);
+    }
+    let first = next(&mut body, life).await?.unwrap_or_default();
+    if first.len() > limit {
+        return Err(Incomplete::TooLarge);
+    }
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let mut whole = Vec::with_capacity(announced);
+    whole.extend_from_slice(&first);
+    while let Some(piece) = next(&mut body, life).await? {
+        if whole.len() + piece.len() > limit {
+            return Err(Incomplete::TooLarge);
+        }
+        whole.extend_from_slice(&piece);
+    }
+    Ok(whole.into())
+}
+
+/// The next piece; trailers are skipped.
+async fn next(body: &mut Incoming, life: &Life) -> Result<Option<Bytes>, Incomplete> {
+    poll_fn(|context| {
+        loop {
+            match Pin::new(&mut *body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    let Ok(piece) = frame.into_data() else {
+                        continue;
+                    };
+                    life.run();
+                    return Poll::Ready(Ok(Some(piece)));
+                }
+                Poll::Ready(None) => {
+                    life.run();
+                    return Poll::Ready(Ok(None));
+                }
+                Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Incomplete::Malformed)),
+                Poll::Pending => {}
+            }
+            if life.is_closing() {
+                return Poll::Ready(Err(Incomplete::Closing));
+            }
+            if life.is_late() {
+                return Poll::Ready(Err(Incomplete::Late));
+            }
+            life.await_body();
+            return Poll::Pending;
+        }
+    })
+    .await
+}

@@ -1,0 +1,295 @@
+//! One HTTP connection: what it is doing, how long it may, and how it ends.
+//!
+//! hyper reads and writes the messages. This file keeps the time: one timer a connection, looked at
+//! when it expires, instead of one a request.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use snodo_core::limits::Limits;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::transport::http::Endpoint;
+
+/// How long a connection is still read after its last answer, so that a client which is busy
+/// sending gets to read it: closing over unread bytes makes TCP throw the answer away.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// What a connection waits for. One task owns a connection, so the fields need no ordering.
+#[derive(Debug)]
+pub(crate) struct Life {
+    phase: AtomicU8,
+    /// Milliseconds from `opened` to the begin of the phase; `UNKNOWN` until somebody looks.
+    since: AtomicU64,
+    opened: Instant,
+    /// Bytes of a head received, while it is not complete.
+    heard: AtomicUsize,
+    /// The client does not take what is written.
+    stalled: AtomicBool,
+    /// The body is overdue.
+    late: AtomicBool,
+    /// The server stops.
+    closing: AtomicBool,
+    /// An answer was given without reading the whole body.
+    unread: AtomicBool,
+}
+
+const HEAD: u8 = 0;
+const BODY: u8 = 1;
+const RUNNING: u8 = 2;
+const UNKNOWN: u64 = u64::MAX;
+
+impl Life {
+    fn new() -> Self {
+        Self {
+            phase: AtomicU8::new(HEAD),
+            since: AtomicU64::new(0),
+            opened: Instant::now(),
+            heard: AtomicUsize::new(0),
+            stalled: AtomicBool::new(false),
+            late: AtomicBool::new(false),
+            closing: AtomicBool::new(false),
+            unread: AtomicBool::new(false),
+        }
+    }
+
+    /// A head has arrived. Until the guard is dropped the connection does not wait for another.
+    /// Gives the bytes that came with it, too.
+    pub(crate) fn begin(&self) -> (usize, Request<'_>) {
+        self.phase.store(RUNNING, Relaxed);
+        (self.heard.swap(0, Relaxed), Request(self))
+    }
+
+    /// A body is awaited. The clock is only read once it has been missed twice, which the body
+    /// of a small request never is.
+    pub(crate) fn await_body(&self) {
+        if self.phase.swap(BODY, Relaxed) != BODY {
+            self.since.store(UNKNOWN, Relaxed);
+        } else if self.since.load(Relaxed) == UNKNOWN {
+            self.stamp();
+        }
+    }
+
+    /// The body is here.
+    pub(crate) fn run(&self) {
+        self.phase.store(RUNNING, Relaxed);
+    }
+
+    pub(crate) fn is_late(&self) -> bool {
+        self.late.load(Relaxed)
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Relaxed)
+    }
+
+    /// An answer leaves although not all of the body has been read.
+    pub(crate) fn leave_unread(&self) {
+        self.unread.store(true, Relaxed);
+    }
+
+    fn stamp(&self) {
+        self.since.store(self.millis(), Relaxed);
+    }
+
+    fn millis(&self) -> u64 {
+        u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(UNKNOWN - 1)
+    }
+
+    /// Whether the current phase has lasted too long, and if not, when to look again.
+    fn check(&self, limits: &Limits) -> Check {
+        let phase = self.phase.load(Relaxed);
+        let allowed = match phase {
+            HEAD if self.stalled.load(Relaxed) => limits.write_timeout,
+            HEAD => limits.head_timeout,
+            BODY => limits.body_timeout,
+            _ => return Check::Again(Instant::now() + period(limits)),
+        };
+        if self.since.load(Relaxed) == UNKNOWN {
+            self.stamp();
+        }
+        let end = self.opened + Duration::from_millis(self.since.load(Relaxed)) + allowed;
+        if Instant::now() < end {
+            return Check::Again(end);
+        }
+        if phase == BODY {
+            self.late.store(true, Relaxed);
+            return Check::Again(Instant::now() + period(limits));
+        }
+        Check::Overdue
+    }
+}
+
+enum Check {
+    Again(Instant),
+    Overdue,
+}
+
+/// How long no phase can run out that has not begun yet.
+fn period(limits: &Limits) -> Duration {
+    limits
+        .head_timeout
+        .min(limits.body_timeout)
+        .min(limits.write_timeout)
+}
+
+/// A request being served.
+pub(crate) struct Request<'a>(&'a Life);
+
+impl Drop for Request<'_> {
+    fn drop(&mut self) {
+        self.0.phase.store(HEAD, Relaxed);
+        self.0.stamp();
+    }
+}
+
+/// Whole responses for when there is no request that could be answered.
+#[derive(Debug)]
+pub(crate) struct LastWords {
+    /// hyper could not read the head.
+    pub(crate) malformed: Bytes,
+    /// The head is too large.
+    pub(crate) too_large: Bytes,
+    /// The head did not arrive in time.
+    pub(crate) late: Bytes,
+    /// The server stops before the head has arrived.
+    pub(crate) closing: Bytes,
+}
+
+/// Serves a connection until it ends, or until its last answer after `closing` turned true.
+pub(crate) async fn serve(
+    stream: TcpStream,
+    endpoint: Arc<Endpoint>,
+    mut closing: watch::Receiver<bool>,
+) {
+    let limits = endpoint.limits().clone();
+    let life = Arc::new(Life::new());
+    let io = Io {
+        stream,
+        life: life.clone(),
+        endpoint: endpoint.clone(),
+    };
+    let both = Arc::new((endpoint.clone(), life.clone()));
+    let service = service_fn(move |request| {
+        let both = both.clone();
+        async move { Ok::<_, std::convert::Infallible>(both.0.serve(request, &both.1).await) }
+    });
+    let mut connection = http1::Builder::new()
+        .header_read_timeout(None)
+        .max_header_size(limits.head_bytes)
+        .serve_connection(TokioIo::new(io), service);
+    let timer = sleep_until(Instant::now() + period(&limits));
+    let stop = closing.wait_for(|closing| *closing);
+    tokio::pin!(timer, stop);
+
+    let last_words = loop {
+        tokio::select! {
+            biased;
+            _ = &mut connection => break None,
+            () = timer.as_mut() => match life.check(&limits) {
+                Check::Again(when) => timer.as_mut().reset(when),
+                Check::Overdue => break Some(&endpoint.last_words().late),
+            },
+            _ = stop.as_mut(), if !life.is_closing() => {
+                life.closing.store(true, Relaxed);
+                if life.phase.load(Relaxed) == HEAD && !life.stalled.load(Relaxed) {
+                    break Some(&endpoint.last_words().closing);
+                }
+                Pin::new(&mut connection).graceful_shutdown();
+            }
+        }
+    };
+    let stream = connection.into_parts().io.into_inner().stream;
+    let last_words = last_words.filter(|_| life.heard.load(Relaxed) > 0);
+    if last_words.is_some() || life.unread.load(Relaxed) {
+        let _ = timeout(LINGER, part(stream, last_words)).await;
+    }
+}
+
+/// Says the last words and reads on until the client closes.
+async fn part(mut stream: TcpStream, last_words: Option<&Bytes>) -> io::Result<()> {
+    if let Some(words) = last_words {
+        stream.write_all(words).await?;
+    }
+    stream.shutdown().await?;
+    let mut unread = [0; 16 << 10];
+    while stream.read(&mut unread).await? > 0 {}
+    Ok(())
+}
+
+/// The socket, watched.
+struct Io {
+    stream: TcpStream,
+    life: Arc<Life>,
+    endpoint: Arc<Endpoint>,
+}
+
+impl AsyncRead for Io {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        if self.life.phase.load(Relaxed) == HEAD {
+            self.life
+                .heard
+                .fetch_add(buffer.filled().len() - before, Relaxed);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Io {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        // hyper answers a head it cannot read by itself and without a body. No answer of ours is
+        // an error without one, so this is that answer, and ours goes out in its place.
+        if bytes.starts_with(b"HTTP/1.1 4") && is_bodiless(bytes) {
+            let endpoint = self.endpoint.clone();
+            let words = if bytes.starts_with(b"HTTP/1.1 431") {
+                &endpoint.last_words().too_large
+            } else {
+                &endpoint.last_words().malformed
+            };
+            ready!(Pin::new(&mut self.stream).poll_write(context, words))?;
+            self.life.leave_unread();
+            return Poll::Ready(Ok(bytes.len()));
+        }
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        if written.is_pending() {
+            self.life.stalled.store(true, Relaxed);
+        } else if self.life.stalled.swap(false, Relaxed) {
+            self.life.stamp();
+        }
+        written
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+fn is_bodiless(head: &[u8]) -> bool {
+    const LENGTH: &[u8] = b"content-length: 0\r\n";
+    head.windows(LENGTH.len()).any(|window| window == LENGTH)
+}

@@ -1,0 +1,402 @@
+//! Streamable HTTP: one endpoint that takes `POST`, and the status of each answer.
+//!
+//! The order of refusals is method, `Host` and `Origin`, media types, size, time; whatever needs the
+//! message itself to be read is the core's. Every refusal is a JSON-RPC error without id.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use axum::Router;
+use axum::body::Body as Stream;
+use axum::routing::get;
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body::{Frame, SizeHint};
+use hyper::body::{Body as _, Incoming};
+use hyper_util::service::TowerToHyperService;
+use snodo_core::context::{Arrival, Header, Headers, Transport};
+use snodo_core::error::{Error, Kind, code};
+use snodo_core::limits::Limits;
+use snodo_core::pipeline::{Answer, Prepared, Verdict, refuse};
+
+use crate::cancel::CancelToken;
+use crate::service::Service;
+use crate::transport::body::{self, Incomplete};
+use crate::transport::connection::{LastWords, Life};
+use crate::transport::origin::Gate;
+use crate::transport::{cors, media};
+
+const CLOSING: &str = "Server is shutting down";
+
+/// What is served under an address.
+pub(crate) struct Endpoint {
+    service: Arc<Service>,
+    /// Without a slash at its end.
+    path: String,
+    gate: Gate,
+    beside: TowerToHyperService<Router>,
+    last_words: LastWords,
+}
+
+impl Endpoint {
+    pub(crate) fn new(service: Arc<Service>, path: &str, gate: Gate) -> Self {
+        let beside = Router::new()
+            .route("/healthz", get(async || ()))
+            // Reached only while requests are taken: at shutdown connections close.
+            .route("/readyz", get(async || ()))
+            .fallback(async || {
+                let response = refusal(
+                    StatusCode::NOT_FOUND,
+                    "There is no MCP endpoint at this path",
+                );
+                response.map(Stream::new)
+            });
+        Self {
+            service,
+            path: path.trim_end_matches('/').to_owned(),
+            gate,
+            beside: TowerToHyperService::new(beside),
+            last_words: LastWords {
+                malformed: last_word("400 Bad Request", &malformed("Malformed HTTP request")),
+                too_large: last_word(
+                    "431 Request Header Fields Too Large",
+                    &malformed("HTTP request headers are too large"),
+                ),
+                late: last_word(
+                    "408 Request Timeout",
+                    &malformed("HTTP request headers took too long"),
+                ),
+                closing: last_word("503 Service Unavailable", &Error::internal(CLOSING)),
+            },
+        }
+    }
+
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.service.runtime().settings.limits
+    }
+
+    pub(crate) fn last_words(&self) -> &LastWords {
+        &self.last_words
+    }
+
+    /// One request, to its response. Dropping the future cancels what it runs.
+    pub(crate) async fn serve(&self, request: Request<Incoming>, life: &Life) -> Response<Body> {
+        let (heard, _request) = life.begin();
+        let path = request.uri().path();
+        if path != self.path && path.strip_suffix('/') != Some(&self.path) {
+            return self.beside(request, life).await;
+        }
+        let (head, body) = request.into_parts();
+        let gate = self.gate.admit(
+            &head.headers,
+            head.uri.authority().map(http::uri::Authority::as_str),
+        );
+        let origin = gate.ok().flatten().cloned();
+        let mut response = match head.method {
+            Method::POST => match gate {
+                Ok(_) if heard > self.limits().head_bytes && self.is_oversized(&head) => refusal(
+                    StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                    "HTTP request headers are too large",
+                ),
+                Ok(_) => self.post(head, body, life).await,
+                Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
+            },
+            Method::OPTIONS if cors::is_preflight(&head.headers) => match gate {
+                Ok(_) => preflight(&head.headers),
+                Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
+            },
+            _ => not_allowed(),
+        };
+        if let Some(origin) = origin {
+            cors::expose(origin, response.headers_mut());
+        }
+        response
+    }
+
+    async fn post(&self, head: Parts, body: Incoming, life: &Life) -> Response<Body> {
+        if !media::is_json(&head.headers) {
+            return unread(
+                life,
+                &body,
+                refusal(
+                    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                    "Content-Type must be application/json",
+                ),
+            );
+        }
+        if !media::accepts_json(&head.headers) {
+            return unread(
+                life,
+                &body,
+                refusal(
+                    StatusCode::NOT_ACCEPTABLE,
+                    "Accept must admit application/json",
+                ),
+            );
+        }
+        let text = match body::collect(body, self.limits().body_bytes, life).await {
+            Ok(text) => text,
+            Err(reason) => {
+                life.leave_unread();
+                return incomplete(reason);
+            }
+        };
+        let arrival = Arrival {
+            transport: Transport::Http,
+            headers: Some(Arc::new(HttpHeaders(head.headers))),
+            principal: None,
+        };
+        match self.service.prepare(&text, arrival) {
+            Prepared::Answer(answer) => respond(answer),
+            Prepared::Call(call) => {
+                drop(text);
+                // Here a handler that speaks before it answers will turn the response into events.
+                match self.service.run(call, CancelToken::new()).await {
+                    Some(answer) => respond(answer),
+                    None => empty(StatusCode::NO_CONTENT),
+                }
+            }
+            // Over HTTP a client cancels by closing its connection: the message alone does not say
+            // whose request it means.
+            Prepared::Cancel(_) | Prepared::Silence => empty(StatusCode::ACCEPTED),
+        }
+    }
+
+    async fn beside(&self, request: Request<Incoming>, life: &Life) -> Response<Body> {
+        if !request.body().is_end_stream() {
+            life.leave_unread();
+        }
+        match hyper::service::Service::call(&self.beside, request).await {
+            Ok(response) => response.map(Body::Stream),
+            Err(never) => match never {},
+        }
+    }
+
+    /// Whether a head that came with more bytes than a head may have is really that long.
+    fn is_oversized(&self, head: &Parts) -> bool {
+        let line =
+            head.method.as_str().len() + head.uri.to_string().len() + "  HTTP/1.1\r\n\r\n".len();
+        let fields = head
+            .headers
+            .iter()
+            .map(|(name, value)| name.as_str().len() + value.len() + 4);
+        line + fields.sum::<usize>() > self.limits().head_bytes
+    }
+}
+
+/// The one table from what an answer says to its status.
+fn status(verdict: Verdict) -> StatusCode {
+    match verdict {
+        Verdict::Result => StatusCode::OK,
+        Verdict::Busy | Verdict::Closing => StatusCode::SERVICE_UNAVAILABLE,
+        Verdict::Late => StatusCode::GATEWAY_TIMEOUT,
+        Verdict::Error(code) => match code {
+            code::PARSE_ERROR
+            | code::INVALID_REQUEST
+            | code::INVALID_PARAMS
+            | code::HEADER_MISMATCH
+            | code::MISSING_CAPABILITY
+            | code::UNSUPPORTED_VERSION => StatusCode::BAD_REQUEST,
+            code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+            code::INTERNAL_ERROR => StatusCode::INTERNAL_SERVER_ERROR,
+            // The application's own: the exchange itself went well.
+            _ => StatusCode::OK,
+        },
+    }
+}
+
+fn respond(answer: Answer) -> Response<Body> {
+    json(status(answer.verdict), answer.body)
+}
+
+fn json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
+    let mut response = Response::new(Body::Whole(Bytes::from(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn empty(status: StatusCode) -> Response<Body> {
+    let mut response = Response::new(Body::Whole(Bytes::new()));
+    *response.status_mut() = status;
+    response
+}
+
+fn malformed(message: &'static str) -> Error {
+    Error::new(code::INVALID_REQUEST, Kind::Transport, message)
+}
+
+fn refusal(status: StatusCode, message: &'static str) -> Response<Body> {
+    let error = malformed(message);
+    json(
+        status,
+        refuse(None, &error, Verdict::Error(error.code)).body,
+    )
+}
+
+fn not_allowed() -> Response<Body> {
+    let mut response = refusal(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "The MCP endpoint takes POST",
+    );
+    response
+        .headers_mut()
+        .insert(ALLOW, HeaderValue::from_static("POST"));
+    response
+}
+
+fn preflight(request: &HeaderMap) -> Response<Body> {
+    let mut response = empty(StatusCode::NO_CONTENT);
+    cors::allow(request, response.headers_mut());
+    response
+}
+
+fn incomplete(reason: Incomplete) -> Response<Body> {
+    let mut response = match reason {
+        Incomplete::TooLarge => refusal(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "HTTP request body is too large",
+        ),
+        Incomplete::Late => refusal(
+            StatusCode::REQUEST_TIMEOUT,
+            "HTTP request body took too long",
+        ),
+        Incomplete::Malformed => refusal(StatusCode::BAD_REQUEST, "Malformed HTTP request body"),
+        Incomplete::Closing => respond(refuse(None, &Error::internal(CLOSING), Verdict::Closing)),
+    };
+    response
+        .headers_mut()
+        .insert(CONNECTION, HeaderValue::from_static("close"));
+    response
+}
+
+/// A response to a request whose body nobody will read.
+fn unread(life: &Life, body: &Incoming, response: Response<Body>) -> Response<Body> {
+    if !body.is_end_stream() {
+        life.leave_unread();
+    }
+    response
+}
+
+/// A whole response, for a client that has not sent a whole request.
+fn last_word(status: &str, error: &Error) -> Bytes {
+    let body = refuse(None, error, Verdict::Error(error.code)).body;
+    let mut response = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncache-control: no-store\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n",
+        body.len()
+    )
+    .into_bytes();
+    response.extend(body);
+    response.into()
+}
+
+/// A response body: all at once, or as it comes.
+#[derive(Debug)]
+pub(crate) enum Body {
+    Whole(Bytes),
+    Stream(Stream),
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Stream(stream) => Pin::new(stream).poll_frame(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_empty(),
+            Self::Stream(stream) => stream.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Stream(stream) => stream.size_hint(),
+        }
+    }
+}
+
+/// The headers of a request, as the core reads them.
+#[derive(Debug)]
+struct HttpHeaders(HeaderMap);
+
+impl Headers for HttpHeaders {
+    fn get(&self, name: &str) -> Header<'_> {
+        let mut values = self.0.get_all(name).iter();
+        match (values.next(), values.next()) {
+            (None, _) => Header::Missing,
+            (Some(value), None) => Header::One(value.as_bytes().trim_ascii()),
+            _ => Header::Repeated,
+        }
+    }
+
+    fn all(&self) -> Vec<(String, String)> {
+        let pair = |(name, value): (&http::HeaderName, &HeaderValue)| {
+            (
+                name.as_str().to_owned(),
+                String::from_utf8_lossy(value.as_bytes()).into_owned(),
+            )
+        };
+        self.0.iter().map(pair).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_table_of_statuses() {
+        for (verdict, expected) in [
+            (Verdict::Result, 200),
+            (Verdict::Error(-32700), 400),
+            (Verdict::Error(-32600), 400),
+            (Verdict::Error(-32602), 400),
+            (Verdict::Error(-32020), 400),
+            (Verdict::Error(-32021), 400),
+            (Verdict::Error(-32022), 400),
+            (Verdict::Error(-32601), 404),
+            (Verdict::Error(-32603), 500),
+            (Verdict::Error(-32003), 200),
+            (Verdict::Error(1), 200),
+            (Verdict::Busy, 503),
+            (Verdict::Closing, 503),
+            (Verdict::Late, 504),
+        ] {
+            assert_eq!(status(verdict).as_u16(), expected, "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn a_header_is_missing_or_one_or_repeated() {
+        let mut map = HeaderMap::new();
+        map.append(
+            "mcp-name",
+            HeaderValue::from_bytes(b"  add\t").expect("a legal value"),
+        );
+        map.append("mcp-method", HeaderValue::from_static("a"));
+        map.append("mcp-method", HeaderValue::from_static("a"));
+        let headers = HttpHeaders(map);
+        assert_eq!(headers.get("mcp-name"), Header::One(b"add"));
+        assert_eq!(headers.get("mcp-method"), Header::Repeated);
+        assert_eq!(headers.get("mcp-param-x"), Header::Missing);
+        assert_eq!(headers.all().len(), 3);
+    }
+}

@@ -1,0 +1,121 @@
+//! `Content-Type` and `Accept`: whether both sides speak JSON.
+
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE};
+
+/// Whether the body says it is JSON. Parameters such as a charset are let pass: JSON is UTF-8.
+pub(crate) fn is_json(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return false;
+    };
+    if value == "application/json" {
+        return true;
+    }
+    let kind = value
+        .as_bytes()
+        .split(|byte| *byte == b';')
+        .next()
+        .unwrap_or_default();
+    kind.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
+/// Whether the client can take JSON: it says so, allows anything of the kind, or says nothing.
+pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(ACCEPT).iter().peekable();
+    values.peek().is_none()
+        || values.any(|value| {
+            // What the protocol tells every client to send.
+            value == "application/json, text/event-stream"
+                || value
+                    .as_bytes()
+                    .split(|byte| *byte == b',')
+                    .any(admits_json)
+        })
+}
+
+/// Whether one media range of `Accept` covers JSON. `text/*` is no such range by the letter, but
+/// only clients that care for nothing send it.
+fn admits_json(range: &[u8]) -> bool {
+    let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
+    let kind = parts.next().unwrap_or_default();
+    let covered = [
+        &b"application/json"[..],
+        b"*/*",
+        b"application/*",
+        b"text/*",
+    ]
+    .iter()
+    .any(|known| kind.eq_ignore_ascii_case(known));
+    covered && !parts.any(is_zero_weight)
+}
+
+/// `q=0`, `q=0.0` …: the range is named to be excluded.
+fn is_zero_weight(parameter: &[u8]) -> bool {
+    let [b'q' | b'Q', b'=', weight @ ..] = parameter else {
+        return false;
+    };
+    weight.starts_with(b"0") && weight.iter().all(|byte| matches!(byte, b'0' | b'.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn headers(name: &'static str, values: &[&'static str]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for value in values {
+            map.append(name, HeaderValue::from_static(value));
+        }
+        map
+    }
+
+    #[test]
+    fn content_types() {
+        for (values, json) in [
+            (&["application/json"][..], true),
+            (&["Application/JSON"], true),
+            (&["application/json; charset=utf-8"], true),
+            (&["application/json;charset=UTF-8"], true),
+            (&[" application/json "], true),
+            (&["text/plain"], false),
+            (&["application/jsonx"], false),
+            (&["application/json-rpc"], false),
+            (&[""], false),
+            (&[], false),
+            (&["application/json", "application/json"], false),
+        ] {
+            assert_eq!(
+                is_json(&headers("content-type", values)),
+                json,
+                "{values:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn accepted_types() {
+        for (values, json) in [
+            (&[][..], true),
+            (&["application/json, text/event-stream"], true),
+            (&["text/event-stream,application/json"], true),
+            (&["text/event-stream", "application/json"], true),
+            (&["APPLICATION/JSON;q=0.1"], true),
+            (&["application/json"], true),
+            (&["*/*"], true),
+            (&["text/html, */*;q=0.8"], true),
+            (&["application/*"], true),
+            (&["text/*"], true),
+            (&["text/event-stream"], false),
+            (&["text/html"], false),
+            (&["application/json;q=0"], false),
+            (&["application/json; q=0.000, text/plain"], false),
+            (&["application/jsonx"], false),
+            (&[""], false),
+        ] {
+            assert_eq!(accepts_json(&headers("accept", values)), json, "{values:?}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A server whose tools are closures, for the tests of what is around them.
+#![allow(
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    reason = "each test crate uses its part of the kit"
+)]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use snodo_core::call::Call;
+use snodo_core::dialect;
+use snodo_core::json::{Json, Object};
+use snodo_core::limits::Limits;
+use snodo_core::outcome::Value;
+use snodo_core::registry::Tool;
+use snodo_core::runtime::{Cache, Runtime, Settings};
+use snodo_core::schema::{Schema, Validator};
+use snodo_server::handler::{Handler, Reply};
+use snodo_server::service::Service;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::timeout;
+
+/// No wait in these tests is longer.
+pub const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a request under the stateless revision carries.
+pub const META: &str = r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#;
+
+/// The future's output, which must not take long.
+pub async fn soon<F: Future>(future: F) -> F::Output {
+    timeout(PATIENCE, future).await.expect("it took too long")
+}
+
+/// Calls of the tool `hold`, which the test answers.
+pub struct Held(UnboundedReceiver<(Call, Reply)>);
+
+impl Held {
+    pub async fn next(&mut self) -> (Call, Reply) {
+        soon(self.0.recv()).await.expect("the server runs")
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// `add` answers at once, `big` with 100 KB, `hold` when the test says so.
+pub fn service(limits: Limits) -> (Arc<Service>, Held) {
+    let (sender, held) = unbounded_channel();
+    let tools = ["add", "big", "hold"].map(tool).into();
+    let handlers: Vec<Arc<dyn Handler>> = vec![
+        Arc::new(|_: Call, reply: Reply| reply.send(Value::Text("5".to_owned()).into())),
+        Arc::new(|_: Call, reply: Reply| reply.send(Value::Text("x".repeat(100_000)).into())),
+        Arc::new(move |call: Call, reply: Reply| {
+            let _ = sender.send((call, reply));
+        }),
+    ];
+    let mut server_info = Object::new();
+    server_info.insert("name", Json::String("kit".to_owned()));
+    server_info.insert("version", Json::String("1".to_owned()));
+    let settings = Settings {
+        server_info,
+        instructions: None,
+        dialects: dialect::ALL.to_vec(),
+        limits,
+        page_size: None,
+        discover_cache: Cache::default(),
+        tools_cache: Cache::default(),
+    };
+    let runtime = Runtime::new(settings, tools).expect("good settings");
+    (
+        Arc::new(Service::new(Arc::new(runtime), handlers)),
+        Held(held),
+    )
+}
+
+fn tool(name: &str) -> Tool {
+    let mut schema = Object::new();
+    schema.insert("type", Json::String("object".to_owned()));
+    let schema = Json::Object(schema);
+    let input = Schema::input(&schema, Validator::Full).expect("a good schema");
+    let mut definition = Object::new();
+    definition.insert("name", Json::String(name.to_owned()));
+    definition.insert("inputSchema", schema);
+    Tool {
+        name: name.to_owned(),
+        definition,
+        input,
+        output: None,
+        timeout_ms: None,
+    }
+}
+
+/// A `tools/call` as one line. `id` is JSON.
+pub fn call(id: &str, tool: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{META},"name":"{tool}","arguments":{{}}}}}}"#
+    )
+}
