@@ -43,8 +43,13 @@ def simplify(value: Any) -> Any:
     return _collection(value)
 
 
-def to_json(value: Any, path: str = "") -> Any:
+def to_json(value: Any, path: str = "", *, strict: bool = False) -> Any:
     """Give the whole value as plain JSON values; for declarations, not for calls.
+
+    Args:
+        value: What to write.
+        path: Where it is, for the message.
+        strict: Take dicts, lists, tuples and plain values alone.
 
     Raises:
         EncodeError: With the path, if any part is not JSON.
@@ -64,13 +69,19 @@ def to_json(value: Any, path: str = "") -> Any:
         for key in value:
             if not isinstance(key, str):
                 raise EncodeError(_at("object keys must be strings", path))
-        return {str.__str__(k): to_json(v, f"{path}.{k}" if path else k) for k, v in value.items()}
-    if cls in (list, tuple, set, frozenset):
-        return [to_json(item, f"{path}.{index}" if path else str(index)) for index, item in enumerate(value)]
-    if cls.__mro__[1] is tuple and hasattr(cls, "_fields"):
-        return to_json(tuple(value), path)
+        return {
+            str.__str__(key): to_json(item, f"{path}.{key}" if path else key, strict=strict)
+            for key, item in value.items()
+        }
+    if cls in (list, tuple) or (cls in (set, frozenset) and not strict):
+        return [
+            to_json(item, f"{path}.{index}" if path else str(index), strict=strict)
+            for index, item in enumerate(value)
+        ]
+    if strict:
+        raise EncodeError(_at(f"objects of type {cls.__qualname__} are not JSON", path))
     try:
-        return to_json(simplify(value), path)
+        return to_json(tuple(value) if isinstance(value, tuple) else simplify(value), path)
     except EncodeError as error:
         raise EncodeError(_at(str(error), path)) from None
 
