@@ -1,0 +1,61 @@
+"""One look at a callable: its parameters, schema, context slot and binder, as a frozen plan.
+
+Nothing here runs a tool; the plan is read once, by the runtime that does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where one argument of a call goes."""
+
+    key: str | None
+    """Name on the wire; None for the parameter that takes the context."""
+    keyword: str | None = None
+    """Keyword it is passed by; None to pass it by position."""
+    convert: Callable[[Any], Any] | None = None
+    """From the JSON value to the annotated type; None when the JSON value is that already."""
+    required: bool = False
+    """Whether a call without it is refused."""
+    default: Any = None
+    """What an absent argument is, when not required."""
+    text: bool = False
+    """Whether the schema admits a string here, so that a string is never decoded as JSON."""
+    number: Literal["int", "float"] | None = None
+    """What a JSON number becomes: ``5.0`` the int 5, or ``5`` the float 5.0."""
+    null_is_default: bool = False
+    """Whether null means absent although the published schema does not mention null."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """All that is known about a tool before the first call."""
+
+    name: str
+    definition: bytes
+    """Compact JSON of the tool as it is listed."""
+    function: Callable[..., Any]
+    """What is called; generators already give lists."""
+    is_async: bool
+    """Whether calling gives an awaitable."""
+    slots: tuple[Slot, ...] | None
+    """How arguments are passed, in signature order; None for ``function(arguments, context)``."""
+    output_null: bool = False
+    """Whether a returned None is a structured null."""
+    has_output: bool = False
+    """Whether there is an output schema."""
+    timeout: float | None = None
+    """Seconds; None for the server's default."""
+    check_arguments: Callable[[dict[str, Any]], bool] | None = None
+    """The application's own validator on arguments; may raise."""
+    check_output: Callable[[Any], bool] | None = None
+    """The application's own validator on structured content; may raise."""
+    where: str = ""
+    """``file:line`` of the declaration."""

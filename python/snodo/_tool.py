@@ -1,0 +1,125 @@
+"""`Tool`: the full-control form of a tool, checked when its class is created.
+
+The module is private because a public one would hide the decorator of the same name.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from .errors import ConfigurationError, DeclarationError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, ClassVar
+
+    from ._definition import Options
+    from ._signature import ToolSpec
+    from ._snodo import Context
+
+_PARTS = (
+    "name",
+    "title",
+    "description",
+    "annotations",
+    "icons",
+    "metadata",
+    "input_schema",
+    "output_schema",
+    "timeout",
+)
+
+
+class Tool:
+    """A tool as a class: schemas are published as they are, `call` gets arguments as received.
+
+    A class that only others derive from is written ``class Base(Tool, abstract=True)``.
+    """
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    input_schema: Mapping[str, Any] = {"type": "object"}  # noqa: RUF012 - never written to
+    output_schema: Mapping[str, Any] | None = None
+    annotations: Mapping[str, Any] | None = None
+    icons: Sequence[Mapping[str, Any]] | None = None
+    metadata: Mapping[str, Any] | None = None
+    timeout: float | None = None
+
+    __snodo_where__: ClassVar[str] = ""
+
+    def call(self, arguments: dict[str, Any], context: Context) -> Any:
+        """Run the tool; may be a coroutine function.
+
+        Args:
+            arguments: The arguments object, which the input schema has admitted.
+            context: The request.
+
+        Returns:
+            Whatever a function tool may return.
+        """
+        raise NotImplementedError
+
+    def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
+        """Check the definition.
+
+        Raises:
+            DeclarationError: If a part of it is wrong.
+        """
+        super().__init_subclass__(**kwargs)
+        from ._callable import frame_location
+
+        cls.__snodo_where__ = frame_location(sys._getframe(1))
+        if abstract:
+            return
+        from ._declaration import class_spec
+        from ._definition import Site
+
+        site = Site(cls.__snodo_where__, f"tool {cls.__qualname__!r}")
+        if not hasattr(cls, "name"):
+            raise site.refuse("name", "is missing", 'write name = "..." in the class')
+        if cls.call is Tool.call:
+            raise site.refuse(
+                "call", "is missing", "write def call(self, arguments, context) in the class"
+            )
+        class_spec(_unbound(cls), parts(cls), site)
+
+
+def parts(tool: Any) -> Options:
+    """Read the parts of a definition off a class or an object."""
+    from ._definition import Options
+
+    found = {part: getattr(tool, part) for part in _PARTS if hasattr(tool, part)}
+    found.setdefault("input_schema", {"type": "object"})
+    found.setdefault("description", None)
+    return Options(**found)
+
+
+def _unbound(cls: Any) -> Any:
+    """Give ``call`` as an instance will have it, without making one."""
+    from functools import partial
+
+    call = cls.__dict__.get("call", cls.call)
+    return cls.call if isinstance(call, (staticmethod, classmethod)) else partial(cls.call, None)
+
+
+def registered(tool: Any) -> ToolSpec:
+    """Give the spec of a tool object at registration, where every part is checked again.
+
+    Raises:
+        ConfigurationError: If a part is missing or wrong.
+    """
+    from ._declaration import class_spec
+    from ._definition import Site
+
+    label = type(tool).__qualname__
+    if not isinstance(getattr(tool, "name", None), str) or not tool.name:
+        raise ConfigurationError(f"tool {label} must return a non-empty string name")
+    if not callable(getattr(tool, "call", None)):
+        raise ConfigurationError(f"tool {label} does not export call")
+    where = getattr(type(tool), "__snodo_where__", "") or type(tool).__module__
+    try:
+        return class_spec(tool.call, parts(tool), Site(where, f"tool {tool.name!r}"))
+    except DeclarationError as error:
+        raise ConfigurationError(str(error)) from None

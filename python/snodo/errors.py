@@ -1,0 +1,193 @@
+"""The exceptions a user of snodo raises or meets. What they become on the wire is decided in Rust.
+
+Exception
+├── Error                 fails the JSON-RPC request: code, message, data
+├── ToolError             a tool's own failure: a successful response with ``isError: true``
+└── ValueError
+    ├── DeclarationError  a tool that cannot be what it says it is, found at import
+    └── ConfigurationError  a server option or registration that cannot hold
+"""
+
+from __future__ import annotations
+
+__all__ = ["ConfigurationError", "DeclarationError", "Error", "ToolError"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal, TypeAlias
+
+    Kind: TypeAlias = Literal[
+        "json_rpc", "protocol", "transport", "execution", "authorization", "extension"
+    ]
+
+_KINDS = ("json_rpc", "protocol", "transport", "execution", "authorization", "extension")
+
+
+class Error(Exception):
+    """A request that should never have been made: raised or returned, it fails the request.
+
+    Only ``code``, ``message`` and ``data`` reach the peer; ``__cause__`` stays on this side.
+    """
+
+    code: int
+    message: str
+    data: Any
+    kind: Kind
+
+    def __init__(
+        self, code: int, message: str, data: Any = None, *, kind: Kind = "protocol"
+    ) -> None:
+        """Say what is wrong.
+
+        Args:
+            code: JSON-RPC error code.
+            message: One sentence for the peer.
+            data: Any JSON value; left out of the answer when None.
+            kind: Which part of the work failed; never sent.
+
+        Raises:
+            TypeError: If ``code`` is not an int or ``message`` not a string.
+            ValueError: If ``kind`` is not one of the known kinds.
+        """
+        if type(code) is not int:
+            raise TypeError(f"Error code must be an int, not {type(code).__name__}")
+        if not isinstance(message, str):
+            raise TypeError(f"Error message must be a string, not {type(message).__name__}")
+        if kind not in _KINDS:
+            raise ValueError(f"Error kind must be one of {', '.join(_KINDS)}")
+        super().__init__(code, message, data)
+        self.code = code
+        self.message = message
+        self.data = data
+        self.kind = kind
+
+    def __str__(self) -> str:
+        """Show code and message; data may be private."""
+        return f"[{self.code}] {self.message}"
+
+    def __repr__(self) -> str:
+        """Show everything but the cause."""
+        return f"Error({self.code}, {self.message!r}, data={self.data!r}, kind={self.kind!r})"
+
+    def __eq__(self, other: object) -> bool:
+        """Compare code, message, data and kind."""
+        if not isinstance(other, Error):
+            return NotImplemented
+        return (self.code, self.message, self.data, self.kind) == (
+            other.code,
+            other.message,
+            other.data,
+            other.kind,
+        )
+
+    def __hash__(self) -> int:
+        """Hash what is always hashable."""
+        return hash((self.code, self.message, self.kind))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Survive pickling with the keyword-only kind."""
+        return _restored, (type(self), self.code, self.message, self.data, self.kind)
+
+    @classmethod
+    def parse_error(cls, message: str = "Parse error", data: Any = None) -> Error:
+        """The message is not JSON (-32700)."""
+        return cls(-32700, message, data, kind="json_rpc")
+
+    @classmethod
+    def invalid_request(cls, message: str = "Invalid Request", data: Any = None) -> Error:
+        """The message is JSON but no JSON-RPC request (-32600)."""
+        return cls(-32600, message, data, kind="json_rpc")
+
+    @classmethod
+    def method_not_found(cls, method: str) -> Error:
+        """Nobody answers to this method (-32601)."""
+        return cls(-32601, f"Method not found: {method}")
+
+    @classmethod
+    def invalid_params(cls, message: str = "Invalid params", data: Any = None) -> Error:
+        """The parameters break the protocol (-32602)."""
+        return cls(-32602, message, data)
+
+    @classmethod
+    def internal(
+        cls, message: str = "Internal error", *, cause: BaseException | None = None
+    ) -> Error:
+        """Something of ours is broken (-32603); the cause is kept, never sent."""
+        error = cls(-32603, message, kind="execution")
+        error.__cause__ = cause
+        return error
+
+    @classmethod
+    def authorization(cls, code: int, message: str, data: Any = None) -> Error:
+        """The application refuses the caller, with a code of its own."""
+        return cls(code, message, data, kind="authorization")
+
+    @classmethod
+    def execution(cls, reason: object = None) -> Error:
+        """Something failed while running (-32603); an Error passes through unchanged."""
+        if isinstance(reason, Error):
+            return reason
+        cause = reason if isinstance(reason, BaseException) else None
+        error = cls(-32603, "Tool execution failed", kind="execution")
+        error.__cause__ = cause
+        return error
+
+
+def _restored(cls: type[Error], code: int, message: str, data: Any, kind: Kind) -> Error:
+    return cls(code, message, data, kind=kind)
+
+
+class ToolError(Exception):
+    """A tool's own failure, in words the model can act on: ``isError: true`` with this text."""
+
+    message: str
+
+    def __init__(self, message: str = "Tool execution failed") -> None:
+        """Take the text that the model reads.
+
+        Raises:
+            TypeError: If ``message`` is not a string.
+        """
+        if not isinstance(message, str):
+            raise TypeError(f"ToolError takes a string, not {type(message).__name__}")
+        super().__init__(message)
+        self.message = message
+
+
+class DeclarationError(ValueError):
+    """A declaration that cannot work, found at import.
+
+    The text reads ``file.py:12: tool 'search': parameter 'limit': reason → what to do``.
+    """
+
+    where: str
+    component: str
+    path: str
+    reason: str
+    advice: str
+
+    def __init__(
+        self, where: str, component: str, label: str, path: str, reason: str, advice: str = ""
+    ) -> None:
+        """Put the parts together.
+
+        Args:
+            where: ``file:line`` of the declaration.
+            component: What is declared, as ``tool 'search'``.
+            label: What ``path`` is a path in, as ``parameter``; empty when the path says it.
+            path: Dotted path of the culprit.
+            reason: What is wrong.
+            advice: What to do about it.
+        """
+        spot = f"{label} '{path}'" if label else path
+        text = f"{where}: {component}: {spot}: {reason}"
+        super().__init__(f"{text} → {advice}" if advice else text)
+        self.where = where
+        self.component = component
+        self.path = path
+        self.reason = reason
+        self.advice = advice
+
+
+class ConfigurationError(ValueError):
+    """A server option or a registration that cannot hold."""

@@ -1,0 +1,358 @@
+"""Content values: what a tool returns when a plain value is not enough. Checked when made, frozen."""
+
+from __future__ import annotations
+
+__all__ = ["Audio", "EmbeddedResource", "Image", "ResourceLink", "Text"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+    from typing import Any, ClassVar, NoReturn
+
+
+class _Content:
+    """What content values share: annotations, metadata, and that they never change."""
+
+    __slots__ = ("_block",)
+
+    __snodo_content__: ClassVar[bool] = True
+    _block: dict[str, Any]
+
+    def _keep(
+        self,
+        block: dict[str, Any],
+        annotations: Mapping[str, Any] | None,
+        metadata: Mapping[str, Any] | None,
+    ) -> None:
+        if annotations is not None:
+            block["annotations"] = _annotations(annotations)
+        if metadata is not None:
+            block["_meta"] = _metadata(metadata)
+        object.__setattr__(self, "_block", block)
+
+    def block(self) -> dict[str, Any]:
+        """Give the content block as it is sent."""
+        from copy import deepcopy
+
+        return deepcopy(self._block)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        """Refuse: content values are frozen."""
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        """Refuse: content values are frozen."""
+        raise AttributeError(f"{type(self).__name__} is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by what is sent."""
+        if type(other) is not type(self):
+            return NotImplemented
+        return bool(self._block == other._block)
+
+    def __hash__(self) -> int:
+        """Hash by what is sent."""
+        return hash((type(self).__name__, repr(self._block)))
+
+    def __repr__(self) -> str:
+        """Show what is sent, long data cut short."""
+        shown = {
+            name: f"{value[:24]}..." if isinstance(value, str) and len(value) > 32 else value
+            for name, value in self._block.items()
+            if name != "type"
+        }
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Survive pickling and copying."""
+        return _restored, (type(self), self._block)
+
+
+def _restored(cls: type[_Content], block: dict[str, Any]) -> _Content:
+    value = cls.__new__(cls)
+    object.__setattr__(value, "_block", block)
+    return value
+
+
+class Text(_Content):
+    """A text block."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        text: str,
+        *,
+        annotations: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take the text.
+
+        Raises:
+            TypeError: If it is not a string.
+        """
+        self._keep({"type": "text", "text": _string(text, "text")}, annotations, metadata)
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        return str(self._block["text"])
+
+
+class _Media(_Content):
+    __slots__ = ()
+    _kind: ClassVar[str]
+
+    def __init__(
+        self,
+        data: bytes | str | None = None,
+        mime_type: str | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take the data, or the path of a file to read it from.
+
+        Args:
+            data: Bytes, or base64 text.
+            mime_type: Told from the data or the file's name when left out.
+            path: A file, read now; instead of ``data``.
+            annotations: For hosts.
+            metadata: Becomes ``_meta``.
+
+        Raises:
+            TypeError: If not exactly one of ``data`` and ``path`` is given, or of a wrong type.
+            ValueError: If text is not base64, or the MIME type cannot be told or is another kind.
+        """
+        if (data is None) == (path is None):
+            raise TypeError(f"{type(self).__name__} takes either data or path")
+        name = None
+        if path is not None:
+            import os
+
+            name = os.fspath(path)
+            with open(name, "rb") as file:
+                data = file.read()
+        text, head = _encoded(data, "data")
+        if mime_type is None:
+            mime_type = _told(head, name, self._kind)
+        mime_type = _string(mime_type, "mime_type")
+        if not mime_type.startswith(f"{self._kind}/"):
+            raise ValueError(f"mime_type of {type(self).__name__} must start with {self._kind}/")
+        block = {"type": self._kind, "data": text, "mimeType": mime_type}
+        self._keep(block, annotations, metadata)
+
+    @property
+    def data(self) -> str:
+        """The data as base64 text."""
+        return str(self._block["data"])
+
+    @property
+    def mime_type(self) -> str:
+        """What the data is."""
+        return str(self._block["mimeType"])
+
+
+class Image(_Media):
+    """An image block: ``Image(data=png_bytes)``, ``Image(path="plot.png")``."""
+
+    __slots__ = ()
+    _kind = "image"
+
+
+class Audio(_Media):
+    """An audio block: ``Audio(data=wav_bytes)``."""
+
+    __slots__ = ()
+    _kind = "audio"
+
+
+class EmbeddedResource(_Content):
+    """A resource sent along in the result, with its text or its bytes."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        uri: str,
+        *,
+        text: str | None = None,
+        blob: bytes | str | None = None,
+        mime_type: str | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take the URI and either ``text`` or ``blob`` (bytes, or base64 text).
+
+        Raises:
+            TypeError: If not exactly one of them is given, or of a wrong type.
+            ValueError: If the URI is not absolute, or text for ``blob`` is not base64.
+        """
+        if (text is None) == (blob is None):
+            raise TypeError("EmbeddedResource takes either text or blob")
+        resource: dict[str, Any] = {"uri": _uri(uri)}
+        if mime_type is not None:
+            resource["mimeType"] = _string(mime_type, "mime_type")
+        if text is not None:
+            resource["text"] = _string(text, "text")
+        else:
+            resource["blob"] = _encoded(blob, "blob")[0]
+        self._keep({"type": "resource", "resource": resource}, annotations, metadata)
+
+    @property
+    def uri(self) -> str:
+        """Where the resource is."""
+        return str(self._block["resource"]["uri"])
+
+
+class ResourceLink(_Content):
+    """A pointer to a resource that the client may read."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        uri: str,
+        name: str,
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        mime_type: str | None = None,
+        size: int | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take what the client shows of it.
+
+        Raises:
+            TypeError: If a part is of a wrong type.
+            ValueError: If the URI is not absolute or the size negative.
+        """
+        block: dict[str, Any] = {"type": "resource_link", "uri": _uri(uri)}
+        block["name"] = _string(name, "name")
+        for key, option, value in (
+            ("title", "title", title),
+            ("description", "description", description),
+            ("mimeType", "mime_type", mime_type),
+        ):
+            if value is not None:
+                block[key] = _string(value, option)
+        if size is not None:
+            if type(size) is not int:
+                raise TypeError("size must be an int")
+            if size < 0:
+                raise ValueError("size must not be negative")
+            block["size"] = size
+        if icons is not None:
+            block["icons"] = [_json(icon, "icons") for icon in icons]
+        self._keep(block, annotations, metadata)
+
+    @property
+    def uri(self) -> str:
+        """Where the resource is."""
+        return str(self._block["uri"])
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return str(self._block["name"])
+
+
+def _string(value: object, part: str) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{part} must be a string, not {type(value).__name__}")
+    return str.__str__(value)
+
+
+def _uri(value: object) -> str:
+    from ._definition import is_absolute
+
+    text = _string(value, "uri")
+    if not is_absolute(text):
+        raise ValueError("uri must be absolute: a scheme, a colon and more, without spaces")
+    return text
+
+
+def _encoded(value: object, part: str) -> tuple[str, bytes]:
+    """Give base64 text, and the first bytes it stands for."""
+    import binascii
+
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raw = bytes(value)
+        return binascii.b2a_base64(raw, newline=False).decode("ascii"), raw[:16]
+    text = _string(value, part)
+    try:
+        return text, binascii.a2b_base64(text, strict_mode=True)[:16]
+    except ValueError:
+        raise ValueError(f"{part} is text that is not base64; pass bytes") from None
+
+
+_SIGNATURES = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF8", "image/gif"),
+    (b"BM", "image/bmp"),
+    (b"ID3", "audio/mpeg"),
+    (b"\xff\xfb", "audio/mpeg"),
+    (b"OggS", "audio/ogg"),
+    (b"fLaC", "audio/flac"),
+)
+
+
+def _told(head: bytes, name: str | None, kind: str) -> str:
+    if head[:4] == b"RIFF":
+        found = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(head[8:12])
+    else:
+        found = next((mime for start, mime in _SIGNATURES if head.startswith(start)), None)
+    if found is None and name is not None:
+        import mimetypes
+
+        found = mimetypes.guess_type(name)[0]
+    if found is None:
+        raise ValueError(f'mime_type cannot be told from the data: write mime_type="{kind}/..."')
+    return found
+
+
+def _annotations(value: object) -> dict[str, Any]:
+    found = _json(value, "annotations")
+    audience = found.get("audience")
+    if audience is not None and not (
+        isinstance(audience, list) and all(who in ("user", "assistant") for who in audience)
+    ):
+        raise ValueError('annotations.audience must be a list of "user" and "assistant"')
+    priority = found.get("priority")
+    if priority is not None and (
+        isinstance(priority, bool)
+        or not isinstance(priority, (int, float))
+        or not 0 <= priority <= 1
+    ):
+        raise ValueError("annotations.priority must be a number from 0 to 1")
+    if not isinstance(found.get("lastModified", ""), str):
+        raise TypeError("annotations.lastModified must be a string")
+    return found
+
+
+def _metadata(value: object) -> dict[str, Any]:
+    from ._definition import is_meta_key
+
+    found = _json(value, "metadata")
+    for key in found:
+        if not is_meta_key(key):
+            raise ValueError(f"metadata key {key!r} does not follow the grammar of _meta keys")
+    return found
+
+
+def _json(value: object, part: str) -> dict[str, Any]:
+    from collections.abc import Mapping
+
+    from ._encode import EncodeError, to_json
+
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{part} must be a dict, not {type(value).__name__}")
+    try:
+        return dict(to_json(dict(value), strict=True))
+    except EncodeError as error:
+        raise ValueError(f"{part} is not JSON: {error}") from None
