@@ -13,7 +13,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PYO3_BUILD_EXTENSION_MODULE := 1
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help serve test conformance build release lint fmt test-rust test-python bench wheel clean
+.PHONY: help serve test conformance build release lint fmt test-rust test-python interop bench wheel clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -54,6 +54,9 @@ test-rust: $(TOOLS) ## The Rust tests
 
 test-python: build ## The Python tests, the examples and the README
 	$(BIN)/python -m pytest
+
+interop: build ## Only the official clients against snodo
+	$(BIN)/python -m pytest tests/interop
 
 fmt: $(TOOLS) ## Format everything
 	cargo fmt --all

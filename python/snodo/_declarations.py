@@ -19,7 +19,7 @@ Wrong = DeclarationError | ConfigurationError
 @contextlib.contextmanager
 def collected() -> Iterator[list[Wrong]]:
     """Give a list that gathers wrong declarations while the body runs, instead of raising them."""
-    errors: list[Wrong] = []
+    tolerance = _Tolerance()
     doors: list[tuple[Any, str]] = [
         (Server, "tool"),
         (Server, "add"),
@@ -27,47 +27,60 @@ def collected() -> Iterator[list[Wrong]]:
         (snodo, "tool"),
     ]
     shut = [(owner, name, getattr(owner, name)) for owner, name in doors if hasattr(owner, name)]
-    subclassed = Tool.__dict__.get("__init_subclass__")
-    for owner, name, function in shut:
-        setattr(owner, name, _tolerant(function, errors))
-    if subclassed is not None:
-        Tool.__init_subclass__ = _tolerant_subclass(errors, subclassed)  # type: ignore[assignment]
+    subclassed = Tool.__dict__["__init_subclass__"]
+    for owner, name, declare in shut:
+        setattr(owner, name, tolerance.decorator(declare))
+    Tool.__init_subclass__ = tolerance.subclassed(subclassed)  # type: ignore[assignment]
     try:
-        yield errors
+        yield tolerance.errors
     finally:
-        for owner, name, function in shut:
-            setattr(owner, name, function)
-        if subclassed is not None:
-            Tool.__init_subclass__ = subclassed  # type: ignore[method-assign]
+        for owner, name, declare in shut:
+            setattr(owner, name, declare)
+        Tool.__init_subclass__ = subclassed  # type: ignore[method-assign]
 
 
-def _tolerant(declare: Callable[..., Any], errors: list[Wrong]) -> Callable[..., Any]:
-    """Wrap a decorator, with and without parentheses, to note what it raises and go on."""
+class _Tolerance:
+    """Notes what declarations raise, and goes on."""
 
-    def attempt(function: Callable[..., Any], subject: object, *args: Any, **options: Any) -> Any:
+    def __init__(self) -> None:
+        self.errors: list[Wrong] = []
+        self._inside = False
+
+    def attempt(self, declare: Callable[..., Any], instead: Any, *args: Any, **options: Any) -> Any:
+        """Declare, and give `instead` when that fails.
+
+        A door may go through another one; only the outermost tolerates, or else the outer one would
+        go on with what the inner one refused.
+        """
+        if self._inside:
+            return declare(*args, **options)
+        self._inside = True
         try:
-            return function(*args, **options)
+            return declare(*args, **options)
         except (DeclarationError, ConfigurationError) as error:
-            errors.append(error)
-            return subject
+            self.errors.append(error)
+            return instead
+        finally:
+            self._inside = False
 
-    def wrapped(*args: Any, **options: Any) -> Any:
-        subject = next((one for one in args if callable(one)), None)
-        if subject is not None:
-            return attempt(declare, subject, *args, **options)
-        decorate = attempt(declare, None, *args, **options)
-        if not callable(decorate):
-            return lambda function: function
-        return lambda function: attempt(decorate, function, function)
+    def decorator(self, declare: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a decorator, which may be used with and without parentheses."""
 
-    return wrapped
+        def wrapped(*args: Any, **options: Any) -> Any:
+            subject = next((one for one in args if callable(one)), None)
+            made = self.attempt(declare, subject, *args, **options)
+            if subject is not None:
+                return made
+            if not callable(made):
+                return lambda function: function
+            return lambda function: self.attempt(made, function, function)
 
+        return wrapped
 
-def _tolerant_subclass(errors: list[Wrong], declared: Any) -> classmethod[Any, Any, None]:
-    def wrapped(cls: type, **options: Any) -> None:
-        try:
-            declared.__get__(None, cls)(**options)
-        except (DeclarationError, ConfigurationError) as error:
-            errors.append(error)
+    def subclassed(self, declared: Any) -> classmethod[Any, Any, None]:
+        """Wrap the check that a class gets when it is made."""
 
-    return classmethod(wrapped)
+        def wrapped(cls: type, **options: Any) -> None:
+            self.attempt(declared.__get__(None, cls), None, **options)
+
+        return classmethod(wrapped)

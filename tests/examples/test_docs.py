@@ -1,4 +1,4 @@
-"""The documents keep up with the code: their Python runs, their JSON parses, their tables are whole."""
+"""The documents keep up with the code: their Python runs, their JSON parses, tables are whole."""
 
 import json
 import re
