@@ -1,0 +1,441 @@
+"""The command line: `serve`, `inspect`, `call` and `check` a server from a shell.
+
+Reads flags and environment, finds the server, calls it, prints. Never decides what MCP means.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from snodo._target import Target, TargetError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from snodo.server import Server
+
+__all__ = ["main"]
+
+_FAILED = 1
+_MISUSED = 2
+_INTERRUPTED = 130
+
+_LEVELS = ("debug", "info", "warning", "error", "critical")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        arguments: the command line without the program's name; None means the process's own.
+
+    Returns:
+        The exit code: 0 done, 1 the server or a declaration failed, 2 misused or no such server,
+        130 interrupted.
+    """
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.command is None:
+        parser.print_help(sys.stderr)
+        return _MISUSED
+    try:
+        return _run(options)
+    except _Misuse as error:
+        return _complain(str(error), _MISUSED)
+    except TargetError as error:
+        if _debugging(options):
+            import traceback
+
+            traceback.print_exc()
+        return _complain(str(error), _MISUSED)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+
+
+class _Misuse(Exception):
+    """A flag or variable is wrong; the text says which."""
+
+
+def _run(options: argparse.Namespace) -> int:
+    from snodo.errors import ConfigurationError, DeclarationError
+
+    command: Callable[[argparse.Namespace], int] = options.run
+    try:
+        return command(options)
+    except (DeclarationError, ConfigurationError) as error:
+        return _complain(_one_line(error), _FAILED)
+
+
+# --- serve -------------------------------------------------------------------------------------
+
+
+class _Flag:
+    """An option of `serve`: its flag, its variable, and how its text is read."""
+
+    def __init__(
+        self,
+        flag: str,
+        default: Any,
+        read: Callable[[str], Any],
+        help: str,
+        *,
+        metavar: str | None = None,
+        variable: str | None = None,
+    ) -> None:
+        self.flag = flag
+        self.name = flag[2:].replace("-", "_")
+        self.variable = variable or f"SNODO_{self.name.upper()}"
+        self.default = default
+        self.read = read
+        self.metavar = metavar
+        self.help = f"{help} [{self.variable}]"
+
+    def add_to(self, parser: argparse.ArgumentParser) -> None:
+        if self.read is _switch:
+            parser.add_argument(self.flag, action="store_const", const="1", help=self.help)
+        elif self.read is _names:
+            parser.add_argument(self.flag, action="append", metavar=self.metavar, help=self.help)
+        else:
+            parser.add_argument(self.flag, metavar=self.metavar, help=self.help)
+
+    def value(self, options: argparse.Namespace) -> Any:
+        """Give the flag's value, else the variable's, else the default.
+
+        Raises:
+            _Misuse: the text makes no sense; the message names where it came from.
+        """
+        given, source = getattr(options, self.name, None), self.flag
+        if given is None:
+            given, source = os.environ.get(self.variable) or None, self.variable
+        if given is None:
+            return self.default
+        try:
+            return self.read(",".join(given) if isinstance(given, list) else given)
+        except ValueError as error:
+            raise _Misuse(f"{source}: {error}") from None
+
+
+def _switch(text: str) -> bool:
+    if text.lower() in ("1", "true", "yes", "on"):
+        return True
+    if text.lower() in ("0", "false", "no", "off"):
+        return False
+    raise ValueError(f"expected 1 or 0, got {text!r}")
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _number(lowest: int, highest: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and lowest <= int(text[:12]) <= highest):
+            raise ValueError(f"expected a whole number from {lowest} to {highest}, got {text!r}")
+        return int(text)
+
+    return read
+
+
+def _choice(*choices: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text.lower() not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}, got {text!r}")
+        return text.lower()
+
+    return read
+
+
+def _path(text: str) -> str:
+    if not text.startswith("/"):
+        raise ValueError(f"expected a path that starts with /, got {text!r}")
+    return text
+
+
+_DEBUG = _Flag("--debug", False, _switch, "show exceptions of tools to the client, and tracebacks")
+_SERVE_FLAGS = (
+    _Flag("--stdio", False, _switch, "serve on standard input and output instead of HTTP"),
+    _Flag("--host", "127.0.0.1", str, "address to bind (127.0.0.1)", metavar="ADDRESS"),
+    _Flag("--port", 8000, _number(0, 65535), "port to bind, 0 for any (8000)", metavar="N"),
+    _Flag("--path", "/mcp", _path, "path of the endpoint (/mcp)", metavar="PATH"),
+    _Flag("--threads", None, _number(1, 10_000), "most threads for plain functions", metavar="N"),
+    _Flag(
+        "--allow-host",
+        None,
+        _names,
+        "Host header to accept beside the loopback names; repeatable",
+        metavar="NAME",
+        variable="SNODO_ALLOWED_HOSTS",
+    ),
+    _Flag(
+        "--allow-origin",
+        None,
+        _names,
+        "Origin header to accept beside the loopback ones; repeatable",
+        metavar="ORIGIN",
+        variable="SNODO_ALLOWED_ORIGINS",
+    ),
+    _Flag("--log-level", "info", _choice(*_LEVELS), ", ".join(_LEVELS), metavar="LEVEL"),
+    _Flag("--log-format", "text", _choice("text", "json"), "text or json", metavar="FORMAT"),
+    _DEBUG,
+)
+
+
+def _serve(options: argparse.Namespace) -> int:
+    flags = {flag.name: flag.value(options) for flag in _SERVE_FLAGS}
+    # Before the user's module: whatever it prints while it is imported must not reach the client.
+    stdout_fd = _take_stdout() if flags["stdio"] else None
+    server = _load(options.target)
+
+    from snodo import _catalogue, _logging
+
+    log = _logging.configure(flags["log_level"], flags["log_format"])
+    offer = _catalogue.summary(server)
+
+    def started(url: str | None = None) -> None:
+        log.say(_logging.logging.INFO, f"{_name(server)} on {url or 'stdio'} ({offer})")
+        if url and not _is_loopback(flags["host"]):
+            log.say(
+                _logging.logging.WARNING,
+                f"warning: {flags['host']} is reachable from other machines and nothing asks "
+                "callers who they are; put a proxy that does in front, or bind 127.0.0.1",
+            )
+
+    try:
+        if stdout_fd is not None:
+            started()
+            server.run(
+                transport="stdio",
+                threads=flags["threads"],
+                debug=flags["debug"],
+                stdout_fd=stdout_fd,
+            )
+        else:
+            server.run(
+                transport="http",
+                host=flags["host"],
+                port=flags["port"],
+                path=flags["path"],
+                allowed_hosts=flags["allow_host"],
+                allowed_origins=flags["allow_origin"],
+                threads=flags["threads"],
+                debug=flags["debug"],
+                on_started=started,
+            )
+    except OSError as error:
+        where = f"{flags['host']}:{flags['port']}"
+        return _complain(f"cannot serve on {where}: {error.strerror or error}", _FAILED)
+    finally:
+        log.flush()
+    return 0
+
+
+def _take_stdout() -> int:
+    """Keep the real standard output for the protocol and point descriptor 1 at standard error.
+
+    Python, C code and child processes write to descriptor 1; all of them end up on standard error.
+    """
+    try:
+        ours = os.dup(1)
+    except OSError:
+        raise _Misuse("--stdio: standard output is closed") from None
+    try:
+        os.dup2(2, 1)
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(line_buffering=True, errors="backslashreplace")
+    return ours
+
+
+def _is_loopback(host: str) -> bool:
+    return host in ("localhost", "::1", "[::1]") or host.startswith("127.")
+
+
+# --- inspect, call, check ----------------------------------------------------------------------
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    out = _Output()
+    from snodo import _catalogue
+
+    offer = _catalogue.catalogue(_load(options.target))
+    tell = {
+        "text": _catalogue.as_text,
+        "json": _catalogue.as_json,
+        "markdown": _catalogue.as_markdown,
+    }[options.format]
+    out.print(tell(offer))
+    return 0
+
+
+def _call(options: argparse.Namespace) -> int:
+    out = _Output()
+    import json
+
+    from snodo import _catalogue
+
+    server = _load(options.target)
+    tools = {tool["name"]: tool for tool in _catalogue.list_tools(server)}
+    if options.tool not in tools:
+        found = ", ".join(tools) or "no tools at all"
+        raise _Misuse(f"there is no tool {options.tool!r}; found {found}")
+    arguments = _arguments(options, tools[options.tool])
+    try:
+        result = _catalogue.ask(
+            server, "tools/call", {"name": options.tool, "arguments": arguments}
+        )
+    except _catalogue.RefusedError as error:
+        return _complain(str(error), _FAILED)
+    if options.format == "json":
+        out.print(json.dumps(result, ensure_ascii=False, indent=2))
+    else:
+        out.print("\n".join(_block(block) for block in result.get("content", [])))
+    return _FAILED if result.get("isError") else 0
+
+
+def _arguments(options: argparse.Namespace, tool: dict[str, Any]) -> dict[str, Any]:
+    import json
+
+    from snodo._catalogue import admits_text
+
+    arguments: dict[str, Any] = {}
+    if options.json is not None:
+        text = sys.stdin.read() if options.json == "-" else options.json
+        try:
+            arguments = json.loads(text)
+        except ValueError as error:
+            raise _Misuse(f"--json: not JSON: {error}") from None
+        if not isinstance(arguments, dict):
+            raise _Misuse("--json: expected an object of arguments")
+    properties = tool["inputSchema"].get("properties", {})
+    for pair in options.arguments:
+        key, equals, text = pair.partition("=")
+        if not equals:
+            raise _Misuse(f"expected key=value, got {pair!r}")
+        arguments[key] = text
+        if not admits_text(properties.get(key)):
+            # Not JSON either: the text goes as it is and the validator says what is wrong.
+            with contextlib.suppress(ValueError):
+                arguments[key] = json.loads(text)
+    return arguments
+
+
+def _block(block: dict[str, Any]) -> str:
+    kind = block.get("type")
+    if kind == "text":
+        return str(block["text"])
+    if kind == "resource_link":
+        return f"[{kind} {block.get('uri')}]"
+    if kind == "resource":
+        resource = block.get("resource", {})
+        return str(resource.get("text", f"[{kind} {resource.get('uri')}]"))
+    return f"[{kind} {block.get('mimeType')}, {len(block.get('data', ''))} characters of base64]"
+
+
+def _check(options: argparse.Namespace) -> int:
+    out = _Output()
+    from snodo import _catalogue, _declarations
+
+    target = Target(options.target)
+    with _declarations.collected() as errors:
+        module = target.load()
+    if errors:
+        for error in errors:
+            out.print(_one_line(error))
+        count = len(errors)
+        return _complain(f"{count} wrong declaration{'' if count == 1 else 's'}", _FAILED)
+    out.print(_catalogue.as_text(_catalogue.catalogue(target.find(module))))
+    return 0
+
+
+class _Output:
+    """Standard output for what a command prints, kept apart from what the user's code prints."""
+
+    def __init__(self) -> None:
+        sys.stdout.flush()
+        self._file = open(_take_stdout(), "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
+
+    def print(self, text: str) -> None:
+        try:
+            print(text, file=self._file, flush=True)
+        except BrokenPipeError:
+            # `snodo inspect … | head` has seen enough.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._file.fileno())
+
+
+# --- shared ------------------------------------------------------------------------------------
+
+
+def _load(text: str | None) -> Server:
+    target = Target(text)
+    return target.find(target.load())
+
+
+def _name(server: Server) -> str:
+    return f"{getattr(server, 'name', 'server')} {getattr(server, 'version', None) or ''}".rstrip()
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
+def _complain(text: str, code: int) -> int:
+    print(f"snodo: {text}", file=sys.stderr, flush=True)
+    return code
+
+
+def _debugging(options: argparse.Namespace) -> bool:
+    return bool(hasattr(options, "debug") and _DEBUG.value(options))
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_args: object, **_options: object) -> None:
+        from snodo import __version__
+
+        print(f"snodo {__version__}")
+        parser.exit()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="snodo", description="Serve and inspect MCP servers.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    target = {
+        "metavar": "TARGET",
+        "help": "app.py, app.py:name or package.module:name; "
+        "absent: the first of server.py, app.py, main.py",
+    }
+
+    serve = commands.add_parser("serve", help="serve over HTTP, or over stdio with --stdio")
+    serve.add_argument("target", nargs="?", **target)
+    for flag in _SERVE_FLAGS:
+        flag.add_to(serve)
+    serve.set_defaults(run=_serve)
+
+    inspect = commands.add_parser("inspect", help="print what a server offers, and what is missing")
+    inspect.add_argument("target", nargs="?", **target)
+    inspect.add_argument("--format", choices=("text", "json", "markdown"), default="text")
+    inspect.set_defaults(run=_inspect)
+
+    call = commands.add_parser("call", help="call a tool once and print its result")
+    call.add_argument("target", **target)
+    call.add_argument("tool", metavar="TOOL")
+    call.add_argument("arguments", nargs="*", metavar="key=value", help="an argument of the tool")
+    call.add_argument("--json", metavar="OBJECT", help="arguments as JSON; - reads standard input")
+    call.add_argument("--format", choices=("text", "json"), default="text", help="of the result")
+    call.set_defaults(run=_call)
+
+    check = commands.add_parser("check", help="import a server and print every wrong declaration")
+    check.add_argument("target", nargs="?", **target)
+    check.set_defaults(run=_check)
+
+    for command in (inspect, call, check):
+        _DEBUG.add_to(command)
+    return parser

@@ -1,0 +1,62 @@
+"""The documents keep up with the code: their Python runs, their JSON parses, tables are whole."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = sorted((ROOT / "docs").glob("*.md"))
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+BLOCKS = [
+    pytest.param(language, body, id=f"{page.stem}-{number}-{language}")
+    for page in DOCS
+    for number, (language, body) in enumerate(FENCE.findall(page.read_text()), 1)
+]
+
+
+@pytest.mark.parametrize(("language", "body"), BLOCKS)
+def test_block_is_what_it_says(language: str, body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if language == "json":
+        json.loads(body)
+    elif language == "python":
+        module = ModuleType("documented")
+        monkeypatch.setitem(sys.modules, "documented", module)
+        exec(compile(body, "documented.py", "exec"), vars(module))
+        assert module.server.handle(
+            {
+                "jsonrpc": "2.0",
+                "id": 1,
+                "method": "tools/list",
+                "params": {
+                    "_meta": {
+                        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                        "io.modelcontextprotocol/clientCapabilities": {},
+                    }
+                },
+            }
+        )
+    else:
+        assert language == "console", language
+        assert all(line.startswith("$ ") for line in body.splitlines())
+
+
+def test_every_limit_is_tabled() -> None:
+    source = (ROOT / "rust/snodo-core/src/limits.rs").read_text()
+    declared = set(re.findall(r"^    pub (\w+):", source, re.MULTILINE))
+    tabled = set(re.findall(r"^\| `(\w+)`", (ROOT / "docs/limits.md").read_text(), re.MULTILINE))
+    assert declared == tabled
+
+
+def test_every_flag_is_tabled() -> None:
+    from snodo.cli import _SERVE_FLAGS
+
+    page = (ROOT / "docs/cli.md").read_text()
+    for flag in _SERVE_FLAGS:
+        row = re.search(rf"^\| `{flag.flag}`.*$", page, re.MULTILINE)
+        assert row, flag.flag
+        assert f"`{flag.variable}`" in row[0], row[0]

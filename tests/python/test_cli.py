@@ -1,0 +1,461 @@
+"""The command line, run as people run it: a process, its output, its exit code."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+GREETER = '''
+from snodo import Server
+server = Server("greeter", version="1.2.3", instructions="Be polite.")
+
+@server.tool
+def greet(name: str, times: int = 1) -> str:
+    """Greet someone.
+
+    Args:
+        name: Whom to greet.
+    """
+    return " ".join([f"Hello, {name}!"] * times)
+'''
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    def run(
+        *arguments: str, stdin: str = "", env: dict[str, str] | None = None
+    ) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run(
+            [sys.executable, "-m", "snodo", *arguments],
+            cwd=tmp_path,
+            env={**clean_environment(), **(env or {})},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=30,
+        )
+
+    return run
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str], Path]:
+    def write(name: str, source: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(textwrap.dedent(source))
+        return path
+
+    return write
+
+
+Write = Callable[[str, str], Path]
+
+
+def clean_environment() -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SNODO_")}
+    return {**kept, "PYTHONDONTWRITEBYTECODE": "1"}
+
+
+def message(method: str, **params: Any) -> str:
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
+    return json.dumps(body) + "\n"
+
+
+def complaint(done: "subprocess.CompletedProcess[str]") -> str:
+    """The one line that a misused command prints, and nothing else."""
+    assert done.returncode == 2, done
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert done.stderr.startswith("snodo: ")
+    return done.stderr
+
+
+# --- targets -----------------------------------------------------------------------------------
+
+
+def test_a_file_that_is_not_there_is_named_with_what_is(run: Run, write: Write) -> None:
+    write("other.py", GREETER)
+    assert "there is no file app.py; found other.py" in complaint(run("serve", "app.py"))
+
+
+def test_a_module_that_is_not_there_is_named(run: Run, write: Write) -> None:
+    assert "there is no module nowhere (" in complaint(run("serve", "nowhere.app:server"))
+    write("shop/__init__.py", "")
+    assert "there is no module shop.app (" in complaint(run("serve", "shop.app:server"))
+
+
+def test_a_missing_name_is_answered_with_the_servers_that_are_there(run: Run, write: Write) -> None:
+    write("app.py", GREETER)
+    assert "app.py has no 'mcp'; found server" in complaint(run("serve", "app.py:mcp"))
+
+
+def test_something_else_than_a_server_is_named_by_its_type(run: Run, write: Write) -> None:
+    write("app.py", GREETER + "\nmcp = {}\n")
+    assert "app.py:mcp is of type dict, not a Server; found server" in complaint(
+        run("serve", "app.py:mcp")
+    )
+
+
+def test_a_module_without_a_server_is_answered_with_what_it_has(run: Run, write: Write) -> None:
+    write("app.py", "import json\nmcp = {}\ndef add(): pass\n")
+    assert "defines no Server; found mcp (dict), add (function)" in complaint(
+        run("serve", "app.py")
+    )
+
+
+def test_several_servers_are_all_named(run: Run, write: Write) -> None:
+    write(
+        "app.py",
+        "from snodo import Server\na = Server('a', version='1')\nb = Server('b', version='1')\n",
+    )
+    assert "defines 2 servers (a, b); name one, such as app.py:a" in complaint(
+        run("serve", "app.py")
+    )
+
+
+def test_one_server_under_two_names_is_one_server(run: Run, write: Write) -> None:
+    write("app.py", GREETER + "\nalias = server\n")
+    assert run("inspect", "app.py").returncode == 0
+
+
+def test_without_a_target_the_usual_names_are_tried(run: Run, write: Write) -> None:
+    assert "none of server.py, app.py, main.py" in complaint(run("serve"))
+    write("main.py", GREETER)
+    assert "greeter 1.2.3" in run("inspect").stdout
+
+
+def test_a_name_picks_one_of_several(run: Run, write: Write) -> None:
+    write("app.py", GREETER + "\nother = Server('other', version='2')\n")
+    assert "other 2" in run("inspect", "app.py:other").stdout
+
+
+def test_a_module_path_is_found_from_the_current_folder(run: Run, write: Write) -> None:
+    write("shop/__init__.py", "")
+    write("shop/tools.py", GREETER)
+    assert "greeter 1.2.3" in run("inspect", "shop.tools:server").stdout
+
+
+def test_a_file_sees_its_own_folder_as_python_would_show_it(run: Run, write: Write) -> None:
+    write("deep/neighbour.py", "NAME = 'neighbour'\n")
+    write(
+        "deep/app.py",
+        "from neighbour import NAME\nfrom snodo import Server\ns = Server(NAME, version='1')\n",
+    )
+    assert "neighbour 1" in run("inspect", "deep/app.py").stdout
+
+
+def test_the_guarded_part_of_a_file_does_not_run(run: Run, write: Write) -> None:
+    write("app.py", GREETER + '\nif __name__ == "__main__":\n    raise SystemExit("ran")\n')
+    assert run("inspect", "app.py").returncode == 0
+
+
+def test_an_unguarded_run_is_refused_with_the_line(run: Run, write: Write) -> None:
+    write("app.py", GREETER + "\nserver.run()\n")
+    line = len(GREETER.splitlines()) + 2
+    assert f"app.py:{line} runs the server when imported" in complaint(run("serve", "app.py"))
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("x = 1\nraise RuntimeError('no database')\n", "app.py:2: RuntimeError: no database"),
+        ("import nothing_such\n", "app.py:1: ModuleNotFoundError: No module named 'nothing_such'"),
+        ("def broken(:\n", "app.py:1: SyntaxError"),
+        ("import sys\nsys.exit(3)\n", "called sys.exit(3) when imported"),
+    ],
+)
+def test_a_module_that_fails_is_named_with_the_line(
+    run: Run, write: Write, source: str, said: str
+) -> None:
+    write("app.py", source)
+    assert said in complaint(run("serve", "app.py"))
+
+
+def test_debug_shows_the_traceback_of_a_module_that_fails(run: Run, write: Write) -> None:
+    write("app.py", "raise RuntimeError('no database')\n")
+    assert "Traceback" in run("inspect", "app.py", "--debug").stderr
+
+
+# --- flags and variables -----------------------------------------------------------------------
+
+
+def test_a_wrong_flag_and_a_wrong_variable_are_named(run: Run, write: Write) -> None:
+    write("app.py", GREETER)
+    assert "--port: expected a whole number from 0 to 65535, got '99999'" in complaint(
+        run("serve", "app.py", "--port", "99999")
+    )
+    assert "SNODO_LOG_FORMAT: expected one of text, json, got 'xml'" in complaint(
+        run("serve", "app.py", env={"SNODO_LOG_FORMAT": "xml"})
+    )
+    assert "--path: expected a path that starts with /" in complaint(
+        run("serve", "app.py", "--path", "mcp")
+    )
+
+
+def test_no_command_prints_help_and_fails(run: Run) -> None:
+    done = run()
+    assert done.returncode == 2
+    assert "serve" in done.stderr
+
+
+def test_the_version_is_told(run: Run) -> None:
+    done = run("--version")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert re.fullmatch(r"snodo \d+\.\d+\.\d+\n", done.stdout)
+
+
+# --- inspect, call, check ----------------------------------------------------------------------
+
+
+def test_inspect_tells_the_catalogue_and_its_gaps(run: Run, write: Write) -> None:
+    write("app.py", GREETER)
+    text = run("inspect", "app.py").stdout
+    assert "greet(name: string, times?: integer)" in text
+    assert "greet: argument times has no description" in text
+    offer = json.loads(run("inspect", "app.py", "--format", "json").stdout)
+    assert offer["server"]["name"] == "greeter"
+    assert offer["revisions"] == ["2026-07-28"]
+    assert [tool["name"] for tool in offer["tools"]] == ["greet"]
+    assert offer["instructions"] == "Be polite."
+    page = run("inspect", "app.py", "--format", "markdown").stdout
+    assert page.startswith("# greeter 1.2.3\n")
+    assert "| `name` | string | yes | Whom to greet. |" in page
+
+
+def test_what_a_module_prints_does_not_spoil_the_output(run: Run, write: Write) -> None:
+    write("app.py", "import os\nprint('hello')\nos.write(1, b'C level')\n" + GREETER)
+    done = run("inspect", "app.py", "--format", "json")
+    assert json.loads(done.stdout)["tools"]
+    assert "hello" in done.stderr
+    assert "C level" in done.stderr
+
+
+def test_call_reads_arguments_by_their_schema(run: Run, write: Write) -> None:
+    write("app.py", GREETER)
+    done = run("call", "app.py", "greet", "name=7", "times=2")
+    assert (done.returncode, done.stdout) == (0, "Hello, 7! Hello, 7!\n"), done.stderr
+
+
+def test_call_takes_json_from_the_line_and_from_standard_input(run: Run, write: Write) -> None:
+    write("app.py", GREETER)
+    assert run("call", "app.py", "greet", "--json", '{"name":"Bo"}').stdout == "Hello, Bo!\n"
+    done = run("call", "app.py", "greet", "--json", "-", "--format", "json", stdin='{"name":"Cy"}')
+    assert json.loads(done.stdout)["content"] == [{"type": "text", "text": "Hello, Cy!"}]
+
+
+def test_call_says_what_was_wrong(run: Run, write: Write) -> None:
+    write("app.py", GREETER)
+    assert "there is no tool 'greeet'; found greet" in complaint(run("call", "app.py", "greeet"))
+    assert "expected key=value, got 'Ada'" in complaint(run("call", "app.py", "greet", "Ada"))
+    assert "--json: not JSON" in complaint(run("call", "app.py", "greet", "--json", "{"))
+    done = run("call", "app.py", "greet", "times=many")
+    assert done.returncode == 1
+    assert "many" not in done.stdout
+
+
+def test_check_prints_the_catalogue_of_a_good_module(run: Run, write: Write) -> None:
+    write("app.py", GREETER)
+    done = run("check", "app.py")
+    assert done.returncode == 0, done.stderr
+    assert "greet(name: string, times?: integer)" in done.stdout
+
+
+def test_check_prints_every_wrong_declaration_with_its_line_and_runs_nothing(
+    run: Run, write: Write
+) -> None:
+    write(
+        "app.py",
+        """\
+        import snodo
+
+        server = snodo.Server("wrong", version="1")
+
+
+        @server.tool
+        def first(*args: int) -> str:
+            raise AssertionError("ran")
+
+
+        @server.tool(name="second", input_schema={"type": "strnig"})
+        def second(arguments: dict) -> str:
+            raise AssertionError("ran")
+
+
+        class Third(snodo.Tool):
+            name = "third"
+            input_schema = {"type": "array"}
+
+            def call(self, arguments, context):
+                raise AssertionError("ran")
+
+
+        @server.tool
+        def good(a: int) -> str:
+            return "fine"
+        """,
+    )
+    done = run("check", "app.py")
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert len(lines) == 3, done.stdout
+    for line, name in zip(lines, ("first", "second", "third"), strict=True):
+        assert re.search(r"app\.py:\d+: ", line), line
+        assert name in line
+    assert "3 wrong declarations" in done.stderr
+    assert "ran" not in done.stdout + done.stderr
+
+
+def test_serve_prints_a_wrong_declaration_in_one_line(run: Run, write: Write) -> None:
+    write(
+        "app.py",
+        "from snodo import Server\ns = Server('s', version='1')\n@s.tool\ndef f(*a): ...\n",
+    )
+    done = run("serve", "app.py")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.match(r"snodo: .*app\.py:\d+: .*'f'", done.stderr), done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+# --- serve -------------------------------------------------------------------------------------
+
+
+def start(folder: Path, *arguments: str, **env: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "snodo", "serve", *arguments],
+        cwd=folder,
+        env={**clean_environment(), **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_serve_says_url_revisions_and_counts_in_one_line(tmp_path: Path, write: Write) -> None:
+    write("app.py", GREETER)
+    server = start(tmp_path, "app.py", "--port", "0", "--path", "/tools")
+    assert server.stderr is not None
+    line = server.stderr.readline()
+    assert re.fullmatch(
+        r"snodo: greeter 1\.2\.3 on http://127\.0\.0\.1:\d+/tools \(MCP 2026-07-28; 1 tool\)\n",
+        line,
+    ), line
+    server.send_signal(signal.SIGTERM)
+    out, err = server.communicate(timeout=15)
+    assert (server.returncode, out) == (0, "")
+    assert "Traceback" not in err
+
+
+def test_serve_warns_when_others_can_reach_it(tmp_path: Path, write: Write) -> None:
+    write("app.py", GREETER)
+    server = start(tmp_path, "app.py", SNODO_HOST="0.0.0.0", SNODO_PORT="0")
+    assert server.stderr is not None
+    server.stderr.readline()
+    assert "warning: 0.0.0.0 is reachable from other machines" in server.stderr.readline()
+    server.send_signal(signal.SIGTERM)
+    server.communicate(timeout=15)
+
+
+def test_serve_logs_json_when_asked(tmp_path: Path, write: Write) -> None:
+    write("app.py", GREETER)
+    server = start(tmp_path, "app.py", "--port", "0", "--log-format", "json")
+    assert server.stderr is not None
+    entry = json.loads(server.stderr.readline())
+    assert entry["level"] == "info"
+    assert "http://127.0.0.1:" in entry["message"]
+    server.send_signal(signal.SIGTERM)
+    server.communicate(timeout=15)
+
+
+def test_a_taken_port_is_one_line(tmp_path: Path, write: Write, run: Run) -> None:
+    write("app.py", GREETER)
+    server = start(tmp_path, "app.py", "--port", "0")
+    assert server.stderr is not None
+    port = re.search(r":(\d+)/", server.stderr.readline())
+    assert port
+    done = run("serve", "app.py", "--port", port[1])
+    server.send_signal(signal.SIGTERM)
+    server.communicate(timeout=15)
+    assert done.returncode == 1
+    assert f"127.0.0.1:{port[1]}" in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_stdio_keeps_standard_output_for_the_protocol(run: Run, write: Write) -> None:
+    noisy = """
+import os, subprocess
+print("import")
+os.write(1, b"descriptor\\n")
+subprocess.run(["echo", "child"])
+"""
+    write("app.py", noisy + GREETER)
+    ask = message("tools/call", name="greet", arguments={"name": "Ada"})
+    done = run("serve", "app.py", "--stdio", stdin=ask)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    assert json.loads(line)["result"]["content"][0]["text"] == "Hello, Ada!"
+    for word in ("import", "descriptor", "child", "snodo: greeter 1.2.3 on stdio"):
+        assert word in done.stderr
+
+
+def test_the_variable_stands_for_the_flag(run: Run, write: Write) -> None:
+    write("app.py", GREETER)
+    done = run("serve", "app.py", stdin=message("tools/list"), env={"SNODO_STDIO": "1"})
+    assert json.loads(done.stdout)["result"]["tools"][0]["name"] == "greet"
+
+
+def test_the_guarded_run_serves_stdio_when_input_is_a_pipe(tmp_path: Path, write: Write) -> None:
+    path = write("app.py", GREETER + '\nif __name__ == "__main__":\n    server.run()\n')
+    done = subprocess.run(
+        [sys.executable, str(path)],
+        input=message("tools/list"),
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert json.loads(done.stdout)["result"]["tools"][0]["name"] == "greet", done.stderr
+
+
+# --- the log -----------------------------------------------------------------------------------
+
+
+def test_a_stuck_standard_error_costs_log_lines_and_never_waits() -> None:
+    from snodo._logging import StderrHandler
+
+    reader, writer = os.pipe()
+    handler = StderrHandler(descriptor=writer)
+    began = time.monotonic()
+    for _ in range(5000):
+        handler.say(20, "x" * 1000)
+    assert time.monotonic() - began < 5
+    # Once somebody reads again, the loss is told.
+    received = b""
+    while b"log lines dropped" not in received:
+        received += os.read(reader, 65536)
+        handler.say(20, "more")
+
+
+def test_the_root_logger_is_left_alone(run: Run, write: Write) -> None:
+    report = """
+import logging, atexit
+atexit.register(lambda: print("handlers", logging.getLogger().handlers, logging.getLogger().level))
+"""
+    write("app.py", report + GREETER)
+    done = run("serve", "app.py", "--stdio", stdin=message("tools/list"))
+    assert "handlers [] 30" in done.stderr
