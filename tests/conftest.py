@@ -1,0 +1,59 @@
+"""The one fixture features share: a server given as text, reached over each transport."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from driver import DirectSession, HttpSession, Session, StdioSession
+
+TRANSPORTS: dict[str, Callable[[Path], Session]] = {
+    "http": HttpSession,
+    "stdio": StdioSession,
+    "direct": DirectSession,
+}
+
+Serve = Callable[[str], Session]
+
+
+@pytest.fixture(scope="session")
+def write_app(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Writes a server's source to a file of its own."""
+
+    def write(source: str) -> Path:
+        path = tmp_path_factory.mktemp("app") / "app.py"
+        path.write_text(textwrap.dedent(source), encoding="utf-8")
+        return path
+
+    return write
+
+
+def _serve(opener: Callable[[Path], Session], write: Callable[[str], Path]) -> Iterator[Serve]:
+    opened: dict[str, Session] = {}
+
+    def serve(source: str) -> Session:
+        if source not in opened:
+            opened[source] = opener(write(source))
+        return opened[source]
+
+    yield serve
+    for session in opened.values():
+        session.close()
+
+
+@pytest.fixture(scope="module", params=TRANSPORTS)
+def serve(
+    request: pytest.FixtureRequest, write_app: Callable[[str], Path]
+) -> Iterator[Serve]:
+    """Serves a source over every transport in turn; one server per source and module."""
+    yield from _serve(TRANSPORTS[request.param], write_app)
+
+
+@pytest.fixture(scope="module", params=["http", "stdio"])
+def serve_process(
+    request: pytest.FixtureRequest, write_app: Callable[[str], Path]
+) -> Iterator[Serve]:
+    """The same for what needs a process of its own: tools that print, exit, or block."""
+    yield from _serve(TRANSPORTS[request.param], write_app)

@@ -1,0 +1,122 @@
+"""Requests of revision 2026-07-28, and what every way of sending them has in common."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from abc import ABC, abstractmethod
+from typing import Any
+
+VERSION = "2026-07-28"
+
+PREFIX = "io.modelcontextprotocol/"
+
+
+def meta(**extra: Any) -> dict[str, Any]:
+    """The `_meta` every request must have; `extra` overrides by the key's last part."""
+    fields: dict[str, Any] = {"protocolVersion": VERSION, "clientCapabilities": {}} | extra
+    return {PREFIX + key: value for key, value in fields.items()}
+
+
+def request(
+    method: str, params: dict[str, Any] | None = None, *, id: Any = 1, **meta_fields: Any
+) -> dict[str, Any]:
+    """A complete request. A `_meta` in `params` is added to the required keys."""
+    params = dict(params or {})
+    params["_meta"] = meta(**meta_fields) | params.get("_meta", {})
+    return {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+
+
+class Refusal(Exception):
+    """A JSON-RPC error where a result was possible."""
+
+    def __init__(self, error: dict[str, Any], status: int | None = None) -> None:
+        super().__init__(json.dumps(error))
+        self.code: int = error["code"]
+        self.message: str = error["message"]
+        self.data: Any = error.get("data")
+        self.status = status
+        self.error = error
+
+
+class Session(ABC):
+    """One way to a running server. `transport` is `http`, `stdio` or `direct`."""
+
+    transport: str
+
+    def __init__(self) -> None:
+        self._ids = itertools.count(1)
+
+    @abstractmethod
+    def send(
+        self, message: dict[str, Any], *, timeout: float = 10
+    ) -> tuple[int | None, dict[str, Any]]:
+        """Sends a request and waits for its response; the first item is the HTTP status."""
+
+    @abstractmethod
+    def log(self) -> str:
+        """What the server wrote to stderr so far."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends the server."""
+
+    def ask(
+        self,
+        method: str,
+        params: dict[str, Any] | None = None,
+        *,
+        timeout: float = 10,
+        **meta_fields: Any,
+    ) -> dict[str, Any]:
+        """The result of a request; raises `Refusal` when the answer is an error."""
+        message = request(method, params, id=next(self._ids), **meta_fields)
+        status, response = self.send(message, timeout=timeout)
+        assert response.get("jsonrpc") == "2.0", response
+        if "error" in response:
+            raise Refusal(response["error"], status)
+        assert response["id"] == message["id"], response
+        result: dict[str, Any] = response["result"]
+        return result
+
+    def call(
+        self,
+        tool: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        timeout: float = 10,
+        **meta_fields: Any,
+    ) -> dict[str, Any]:
+        """The result of `tools/call`. Without `arguments` the member is left out."""
+        params: dict[str, Any] = {"name": tool}
+        if arguments is not None:
+            params["arguments"] = arguments
+        return self.ask("tools/call", params, timeout=timeout, **meta_fields)
+
+    def text(self, tool: str, arguments: dict[str, Any] | None = None, **options: Any) -> str:
+        """The text of a call that succeeds with exactly one text block."""
+        result = self.call(tool, arguments, **options)
+        assert result.get("isError", False) is False, f"{tool} failed: {result['content']}"
+        (block,) = result["content"]
+        assert block["type"] == "text", block
+        text: str = block["text"]
+        return text
+
+    def failure(self, tool: str, arguments: dict[str, Any] | None = None, **options: Any) -> str:
+        """The text of a call that fails in the tool's way: `isError`, one text block."""
+        result = self.call(tool, arguments, **options)
+        assert result.get("isError") is True, f"{tool} should have failed: {result}"
+        (block,) = result["content"]
+        text: str = block["text"]
+        return text
+
+    def tools(self) -> dict[str, dict[str, Any]]:
+        """All listed tools by name, in the listed order, through every page."""
+        found: dict[str, dict[str, Any]] = {}
+        cursor: dict[str, Any] = {}
+        while True:
+            page = self.ask("tools/list", cursor)
+            found |= {tool["name"]: tool for tool in page["tools"]}
+            if "nextCursor" not in page:
+                return found
+            cursor = {"cursor": page["nextCursor"]}

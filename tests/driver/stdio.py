@@ -1,0 +1,127 @@
+"""A server on the other end of three pipes, spoken to in lines."""
+
+from __future__ import annotations
+
+import json
+import queue
+import threading
+from pathlib import Path
+from typing import Any
+
+from driver.messages import Session
+from driver.process import Process
+
+
+class StdioServer(Process):
+    """`serve TARGET --stdio`. Every line it writes to stdout is kept, in order."""
+
+    def __init__(self, target: Path | str, *options: str, **settings: Any) -> None:
+        super().__init__(target, "--stdio", *options, **settings)
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._ended = False
+        threading.Thread(target=self._read_stdout, daemon=True).start()
+
+    def _read_stdout(self) -> None:
+        assert self.popen.stdout is not None
+        for line in self.popen.stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def write(self, data: bytes) -> None:
+        """Writes bytes as they are."""
+        assert self.popen.stdin is not None
+        self.popen.stdin.write(data)
+        self.popen.stdin.flush()
+
+    def write_message(self, message: Any) -> None:
+        """Writes one message as one line."""
+        self.write(json.dumps(message).encode() + b"\n")
+
+    def end_input(self) -> None:
+        """Closes the server's stdin."""
+        assert self.popen.stdin is not None
+        self.popen.stdin.close()
+
+    def read_line(self, timeout: float = 10) -> bytes:
+        """The next line of stdout, which must come in time."""
+        try:
+            line = None if self._ended else self._lines.get(timeout=timeout)
+        except queue.Empty:
+            raise AssertionError(
+                f"nothing on stdout within {timeout} s; stderr:\n{self.log()}"
+            ) from None
+        if line is None:
+            self._ended = True
+            raise AssertionError(f"stdout ended; stderr:\n{self.log()}")
+        return line
+
+    def read_message(self, timeout: float = 10) -> dict[str, Any]:
+        """The next line, which must be a JSON object."""
+        line = self.read_line(timeout)
+        try:
+            message = json.loads(line)
+        except ValueError:
+            raise AssertionError(f"not a message on stdout: {line[:500]!r}") from None
+        assert isinstance(message, dict), line[:500]
+        return message
+
+    def rest(self, timeout: float = 10) -> list[bytes]:
+        """All further lines, up to the end of stdout."""
+        lines: list[bytes] = []
+        while not self._ended:
+            try:
+                line = self._lines.get(timeout=timeout)
+            except queue.Empty:
+                raise AssertionError(f"stdout is still open after {timeout} s") from None
+            if line is None:
+                self._ended = True
+            else:
+                lines.append(line)
+        return lines
+
+    def ask(self, message: dict[str, Any], timeout: float = 10) -> dict[str, Any]:
+        """Writes a request and reads the next message, which must be its answer."""
+        self.write_message(message)
+        answer = self.read_message(timeout)
+        assert answer.get("id") == message["id"], answer
+        return answer
+
+
+class StdioSession(Session):
+    """Requests in any number of threads; answers are handed to whoever waits for their id."""
+
+    transport = "stdio"
+
+    def __init__(self, target: Path, *options: str) -> None:
+        super().__init__()
+        self.server = StdioServer(target, *options)
+        self._answers: dict[Any, dict[str, Any]] = {}
+        self._arrived = threading.Condition()
+        self._writing = threading.Lock()
+        threading.Thread(target=self._collect, daemon=True).start()
+
+    def _collect(self) -> None:
+        while True:
+            line = self.server._lines.get()
+            if line is None:
+                return
+            message = json.loads(line)
+            with self._arrived:
+                self._answers[message.get("id")] = message
+                self._arrived.notify_all()
+
+    def send(
+        self, message: dict[str, Any], *, timeout: float = 10
+    ) -> tuple[int | None, dict[str, Any]]:
+        with self._writing:
+            self.server.write_message(message)
+        with self._arrived:
+            arrived = self._arrived.wait_for(lambda: message["id"] in self._answers, timeout)
+            assert arrived, f"no answer within {timeout} s; stderr:\n{self.log()}"
+            return None, self._answers.pop(message["id"])
+
+    def log(self) -> str:
+        return self.server.log()
+
+    def close(self) -> None:
+        self.server.close()

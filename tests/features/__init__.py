@@ -1,0 +1,1 @@
+"""What a server does, through its public API, over every transport."""

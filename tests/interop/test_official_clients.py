@@ -1,0 +1,78 @@
+"""The official TypeScript and Python clients discover, list and call, over HTTP and stdio.
+
+Both speak revision 2026-07-28 of their own accord: they probe with `server/discover` and would fall
+back to an older revision if the answer did not convince them. What they need is installed by
+`make interop` or, failing that, right here; without it these tests fail, they never skip.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from driver import HttpServer
+
+HERE = Path(__file__).parent
+SERVER = HERE / "server.py"
+PYTHON = HERE / ".venv" / "bin" / "python"
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def run(*command: str | Path, timeout: float) -> str:
+    done = subprocess.run(
+        [str(part) for part in command], capture_output=True, text=True, timeout=timeout, check=False
+    )
+    assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def typescript() -> list[str]:
+    if not (HERE / "node_modules" / "@modelcontextprotocol" / "client").exists():
+        run("npm", "ci", "--prefix", HERE, "--no-audit", "--no-fund", timeout=240)
+    return ["node", str(HERE / "client.mjs")]
+
+
+@pytest.fixture(scope="module")
+def python() -> list[str]:
+    if not PYTHON.exists():
+        run(sys.executable, "-m", "venv", HERE / ".venv", timeout=120)
+    pip = (PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check")
+    run(*pip, "-r", HERE / "requirements.txt", timeout=240)
+    return [str(PYTHON), str(HERE / "client.py")]
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    server = HttpServer(SERVER)
+    yield server.url
+    server.close()
+
+
+@pytest.mark.parametrize("transport", ["http", "stdio"])
+@pytest.mark.parametrize("language", ["typescript", "python"])
+def test_an_official_client_lists_and_calls_tools(
+    language: str, transport: str, url: str, request: pytest.FixtureRequest
+) -> None:
+    client: list[str] = request.getfixturevalue(language)
+    stdio = [sys.executable, "-m", "snodo", "serve", str(SERVER), "--stdio"]
+    target = [url] if transport == "http" else stdio
+    seen = json.loads(run(*client, transport, *target, timeout=60))
+    assert seen == {
+        "version": "2026-07-28",
+        "server": {"name": "interop", "version": "1.2.3"},
+        "instructions": "Greet before you forecast.",
+        "tools": ["forecast", "greet"],
+        "greeting": [{"type": "text", "text": "Hello, Ada 茶!"}],
+        "forecast": [
+            {"city": "Oslo", "day": 0, "degrees": 20.5},
+            {"city": "Oslo", "day": 1, "degrees": 21.5},
+        ],
+        "wrong": True,
+        "unknown": -32602,
+    }

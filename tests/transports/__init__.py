@@ -1,0 +1,1 @@
+"""What only one transport can show: statuses, framing, disconnects, processes."""

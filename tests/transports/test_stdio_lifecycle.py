@@ -1,0 +1,289 @@
+"""How a server on pipes ends: at end of input, at a signal, with its parent, with its reader."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from driver import Process, StdioServer, request, wait_until
+
+SERVER = Path(__file__).parent / "echo_server.py"
+HURRIED = SERVER.read_text().replace(
+    'version="1.0.0"', 'version="1.0.0", limits={"drain_timeout": 0.5}'
+)
+
+
+@pytest.fixture
+def server() -> Iterator[StdioServer]:
+    server = StdioServer(SERVER)
+    yield server
+    server.close()
+
+
+def begin(server: StdioServer, tool: str, seconds: float, id: Any = "call") -> None:
+    params = {"name": tool, "arguments": {"seconds": seconds}}
+    server.write_message(request("tools/call", params, id=id))
+    server.wait_for_log(f"{tool} begins")
+
+
+def test_end_of_input_ends_an_idle_server(server: StdioServer) -> None:
+    server.ask(request("tools/list"))
+    server.end_input()
+    assert server.wait(1) == 0
+    assert server.rest() == []
+
+
+def test_end_of_input_before_anything_ends_the_server(server: StdioServer) -> None:
+    server.end_input()
+    assert server.wait(3) == 0
+
+
+@pytest.mark.parametrize("tool", ["pause", "block", "stubborn"])
+def test_end_of_input_lets_running_calls_finish(server: StdioServer, tool: str) -> None:
+    begin(server, tool, 0.5)
+    server.end_input()
+    answer = server.read_message(5)
+    assert answer["result"]["content"][0]["text"] == "awake"
+    assert server.wait(2) == 0
+
+
+@pytest.mark.parametrize("tool", ["pause", "block", "stubborn"])
+def test_end_of_input_does_not_wait_for_ever(write_app: Callable[[str], Path], tool: str) -> None:
+    server = StdioServer(write_app(HURRIED))
+    try:
+        begin(server, tool, 60)
+        server.end_input()
+        server.wait(2.5)
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_an_idle_server_in_half_a_second(server: StdioServer, number: int) -> None:
+    server.ask(request("tools/list"))
+    begun = time.monotonic()
+    server.signal(number)
+    code = server.wait(2)
+    assert time.monotonic() - begun < 0.5
+    assert code in (0, 128 + number)
+    assert "Traceback" not in server.log()
+    assert "KeyboardInterrupt" not in server.log()
+    assert server.rest() == []
+
+
+def test_ctrl_c_ends_a_server_that_was_never_asked_anything(write_app: Callable[[str], Path]) -> None:
+    server = StdioServer(
+        write_app(
+            """
+            import sys
+            from snodo import Server
+
+            server = Server("quiet", version="1.0.0")
+
+            @server.lifespan
+            async def alive(server):
+                print("up", file=sys.stderr, flush=True)
+                yield
+                print("down", file=sys.stderr, flush=True)
+            """
+        )
+    )
+    try:
+        server.wait_for_log("up")
+        server.signal(signal.SIGINT)
+        assert server.wait(1) in (0, 130)
+        assert "down" in server.log(), "the lifespan was not cleaned up"
+        assert "Traceback" not in server.log()
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("tool", ["pause", "stubborn"])
+def test_ctrl_c_ends_a_busy_server(write_app: Callable[[str], Path], tool: str) -> None:
+    server = StdioServer(write_app(HURRIED))
+    try:
+        begin(server, tool, 60)
+        server.signal(signal.SIGINT)
+        assert server.wait(2) in (0, 130)
+        assert "Traceback" not in server.log()
+    finally:
+        server.close()
+
+
+def test_the_second_ctrl_c_ends_at_once(server: StdioServer) -> None:
+    begin(server, "stubborn", 60)
+    server.signal(signal.SIGINT)
+    try:
+        server.popen.wait(0.3)
+    except subprocess.TimeoutExpired:
+        server.signal(signal.SIGINT)
+    server.wait(1)
+    assert "Traceback" not in server.log()
+
+
+def test_a_server_does_not_outlive_its_parent() -> None:
+    """Its pipes stay open here: only the death of the parent can tell it."""
+    parent = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "import subprocess, sys, signal\n"
+            "child = subprocess.Popen([sys.executable, '-m', 'snodo', 'serve', *sys.argv[1:]])\n"
+            "print(child.pid, file=sys.stderr, flush=True)\n"
+            "signal.pause()\n",
+            str(SERVER),
+            "--stdio",
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    assert parent.stdin is not None
+    assert parent.stdout is not None
+    assert parent.stderr is not None
+    try:
+        child = int(parent.stderr.readline())
+        parent.stdin.write(json.dumps(request("tools/list")).encode() + b"\n")
+        parent.stdin.flush()
+        assert b'"result"' in parent.stdout.readline()
+        parent.kill()
+        parent.wait(5)
+        wait_until(lambda: not alive(child), "the end of the orphaned server", 3)
+    finally:
+        try:
+            os.killpg(parent.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        parent.wait(5)
+        for pipe in (parent.stdin, parent.stdout, parent.stderr):
+            pipe.close()
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that is dead and not yet reaped does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_a_reader_that_closes_ends_the_server() -> None:
+    server = Process(SERVER, "--stdio")
+    try:
+        stdin, stdout = server.popen.stdin, server.popen.stdout
+        assert stdin is not None
+        assert stdout is not None
+        params = {"name": "pause", "arguments": {"seconds": 0.3}}
+        stdin.write(json.dumps(request("tools/call", params)).encode() + b"\n")
+        stdin.flush()
+        server.wait_for_log("pause begins")
+        stdout.close()
+        server.wait(3)
+        assert "Traceback" not in server.log()
+    finally:
+        server.close()
+
+
+def test_a_cancelled_call_is_never_answered(server: StdioServer) -> None:
+    for tool in ("pause", "block"):
+        begin(server, tool, 60, id=5)
+        server.write_message(
+            {
+                "jsonrpc": "2.0",
+                "method": "notifications/cancelled",
+                "params": {"requestId": 5, "reason": "enough"},
+            }
+        )
+        server.wait_for_log(f"{tool} cancelled", timeout=2)
+        answer = server.ask(request("tools/list", id=6))
+        assert answer["id"] == 6
+
+
+def test_a_cancelled_id_may_be_used_again(server: StdioServer) -> None:
+    begin(server, "pause", 60, id=5)
+    server.write_message(
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}}
+    )
+    server.wait_for_log("pause cancelled", timeout=2)
+    params = {"name": "echo", "arguments": {"text": "again"}}
+    answer = server.ask(request("tools/call", params, id=5))
+    assert answer["result"]["content"][0]["text"] == "again"
+
+
+def test_cancelling_compares_ids_with_their_type(server: StdioServer) -> None:
+    params = {"name": "pause", "arguments": {"seconds": 0.5}}
+    server.write_message(request("tools/call", params, id=5))
+    server.wait_for_log("pause begins")
+    server.write_message(
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "5"}}
+    )
+    assert server.read_message()["result"]["content"][0]["text"] == "awake"
+
+
+def test_a_queued_call_that_is_cancelled_never_runs(write_app: Callable[[str], Path]) -> None:
+    source = """
+    import sys
+    import threading
+    from snodo import Server
+
+    server = Server("narrow", version="1.0.0", limits={"running": 1, "queued": 5})
+    gate = threading.Event()
+
+    @server.tool
+    def wait(name: str) -> str:
+        print("runs", name, file=sys.stderr, flush=True)
+        gate.wait(1)
+        return name
+    """
+    server = StdioServer(write_app(source))
+    try:
+        for name in ("one", "two", "three"):
+            params = {"name": "wait", "arguments": {"name": name}}
+            server.write_message(request("tools/call", params, id=name))
+        server.wait_for_log("runs one")
+        server.write_message(
+            {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": "two"}}
+        )
+        assert [server.read_message()["id"] for _ in range(2)] == ["one", "three"]
+        assert "runs two" not in server.log()
+    finally:
+        server.close()
+
+
+def test_calls_without_a_place_and_without_time_are_told_so(
+    write_app: Callable[[str], Path],
+) -> None:
+    source = """
+    import asyncio
+    import sys
+    from snodo import Server
+
+    server = Server("narrow", version="1.0.0", limits={"running": 1, "queued": 0})
+
+    @server.tool(timeout=0.5)
+    async def wait() -> str:
+        print("wait begins", file=sys.stderr, flush=True)
+        await asyncio.sleep(60)
+        return "never"
+    """
+    server = StdioServer(write_app(source))
+    try:
+        server.write_message(request("tools/call", {"name": "wait"}, id="late"))
+        server.wait_for_log("wait begins")
+        server.write_message(request("tools/call", {"name": "wait"}, id="busy"))
+        busy, late = server.read_message(), server.read_message()
+        assert (busy["id"], busy["error"]["code"]) == ("busy", -32603)
+        assert "capacity" in busy["error"]["message"]
+        assert (late["id"], late["error"]["code"]) == ("late", -32603)
+        assert "timed out" in late["error"]["message"]
+    finally:
+        server.close()

@@ -1,0 +1,1 @@
+"""Literal messages in, literal messages out, per revision."""
