@@ -22,3 +22,4 @@ pub mod registry;
 pub mod router;
 pub mod runtime;
 pub mod schema;
+pub mod suggest;
