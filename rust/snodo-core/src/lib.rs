@@ -23,3 +23,4 @@ pub mod registry;
 pub mod router;
 pub mod runtime;
 pub mod schema;
+pub mod suggest;

@@ -12,6 +12,25 @@ pub const MAX_JSON_DEPTH: usize = 1000;
 /// Characters of a name or method that an error quotes back. More are cut off, so that an answer is
 /// never as large as what it refuses.
 pub const ECHO_CHARS: usize = 256;
+/// Schemas nested in a schema. Deeper: refused at registration. Compiling walks them by recursion.
+pub const SCHEMA_DEPTH: usize = 64;
+
+/// Schemas in one schema document, the root included. More: refused at registration.
+pub const SUBSCHEMAS: usize = 10_000;
+
+/// Steps back that a regular expression may take on one string. More: the string is refused, so
+/// that no pattern runs for long.
+pub const PATTERN_STEPS: usize = 100_000;
+
+/// Failures that are looked at to explain why a value is refused. With more, the explanation is
+/// made from these, so that a message of nothing but mistakes cannot fill memory.
+pub const FAILURES_EXAMINED: usize = 200;
+
+/// Failures that are told of one value: enough for a model to correct its call.
+pub const FAILURES_TOLD: usize = 5;
+
+/// Characters of a caller's own words (a property name) that are repeated in a message.
+pub const ECHOED_CHARACTERS: usize = 64;
 
 /// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]

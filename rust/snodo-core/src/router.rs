@@ -56,6 +56,8 @@ fn call_tool<'a>(
             .dialect
             .check_mirrors(&tool.input.mirrors, &arguments, headers)?;
     }
+    tool.input
+        .unstringify(&mut arguments, &runtime.settings.limits);
     match tool.input.check_arguments(&arguments) {
         Ok(()) => Ok(Route::Run {
             tool: at,

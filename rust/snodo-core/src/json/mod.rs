@@ -3,6 +3,7 @@
 //! Numbers keep their kind (`1` is an integer, `1.0` is not) and integers keep every digit, which
 //! `serde_json::Value` does not do; objects keep the order they came in and hold no key twice.
 
+mod convert;
 mod read;
 mod write;
 
@@ -100,6 +101,14 @@ impl Object {
             .map(|(_, value)| value)
     }
 
+    /// The value of a member, to be changed in place.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Json> {
+        self.members
+            .iter_mut()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
+    }
+
     /// Removes a member and gives its value. The order of the others may change.
     pub fn take(&mut self, key: &str) -> Option<Json> {
         let at = self.members.iter().position(|(name, _)| name == key)?;
@@ -125,6 +134,11 @@ impl Object {
         self.members
             .iter()
             .map(|(key, value)| (key.as_str(), value))
+    }
+
+    /// The members in order, for whoever needs an iterator with a name.
+    pub(crate) fn members(&self) -> std::slice::Iter<'_, (String, Json)> {
+        self.members.iter()
     }
 
     /// How many members.

@@ -1,6 +1,28 @@
 //! Accepting, compiling and applying JSON Schema. No network, no files, no tool names.
 
-use crate::json::{Json, Object};
+mod basic;
+mod check;
+mod compile;
+mod equal;
+mod mirror;
+mod node;
+mod rule;
+mod stringified;
+#[cfg(test)]
+mod tests;
+mod validate;
+mod walk;
+
+use jsonschema::Draft;
+
+pub use mirror::{Mirror, MirrorKind};
+
+use self::basic::Basic;
+use self::node::{Ours, View};
+use self::rule::Source;
+use self::stringified::Stringified;
+use crate::json::{Json, Object, parse};
+use crate::limits::{Limits, MAX_JSON_DEPTH};
 
 /// Which validator a server holds its calls to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -26,13 +48,13 @@ pub struct SchemaError {
     pub reason: String,
 }
 
-/// An argument that HTTP clients mirror into a header (`x-mcp-header`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mirror {
-    /// Lower-case header name: `mcp-param-<name>`.
-    pub header: String,
-    /// Property names from the root to the argument.
-    pub path: Vec<String>,
+impl SchemaError {
+    fn new(path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            reason: reason.into(),
+        }
+    }
 }
 
 /// A schema accepted, compiled and ready to be applied.
@@ -42,30 +64,169 @@ pub struct Schema {
     pub required: Vec<String>,
     /// Arguments mirrored into headers.
     pub mirrors: Vec<Mirror>,
+    checker: Checker,
+}
+
+#[derive(Debug)]
+enum Checker {
+    Full(Box<Full>),
+    Basic(Basic),
+    /// Nothing is checked here.
+    Open,
+}
+
+#[derive(Debug)]
+struct Full {
+    validator: jsonschema::Validator<Ours>,
+    /// For suggestions.
+    schema: Json,
+    /// Whether the root is the arguments of a tool.
+    arguments: bool,
+    stringified: Stringified,
 }
 
 impl Schema {
     /// Accepts and compiles the schema of a tool's arguments: an object with `type: "object"`.
     pub fn input(schema: &Json, validator: Validator) -> Result<Self, SchemaError> {
-        let _ = (schema, validator);
-        todo!()
+        let root = root(schema)?;
+        check::input_root(root)?;
+        let draft = check::draft(root)?;
+        let mut accepted = Self::accept(schema, Some(root), draft, validator)?;
+        accepted.mirrors = mirror::mirrors(schema, draft)?;
+        if let Checker::Full(full) = &mut accepted.checker {
+            full.arguments = true;
+            full.stringified = Stringified::new(schema);
+        }
+        Ok(accepted)
     }
 
     /// Accepts and compiles the schema of a tool's structured content: any JSON object.
     pub fn output(schema: &Json, validator: Validator) -> Result<Self, SchemaError> {
-        let _ = (schema, validator);
-        todo!()
+        let root = root(schema)?;
+        Self::accept(schema, Some(root), check::draft(root)?, validator)
     }
 
-    /// The text of the tool failure that these arguments deserve, or `Ok`.
+    /// Accepts and compiles any schema for the full validator, to hold a single value to it.
+    pub fn standalone(schema: &Json) -> Result<Self, SchemaError> {
+        let root = if matches!(schema, Json::Bool(_)) {
+            None
+        } else {
+            Some(root(schema)?)
+        };
+        let draft = root.map_or(Ok(Draft::Draft202012), check::draft)?;
+        Self::accept(schema, root, draft, Validator::Full)
+    }
+
+    fn accept(
+        schema: &Json,
+        root: Option<&Object>,
+        draft: Draft,
+        kind: Validator,
+    ) -> Result<Self, SchemaError> {
+        let required = root.map_or_else(|| Ok(Vec::new()), check::required)?;
+        check::references(schema, draft)?;
+        // Whatever will be applied, what is published must be JSON Schema.
+        let validator = compile::compile(schema, draft)?;
+        let checker = match kind {
+            Validator::Full => Checker::Full(Box::new(Full {
+                validator,
+                schema: schema.clone(),
+                arguments: false,
+                stringified: Stringified::default(),
+            })),
+            Validator::Basic => Checker::Basic(Basic::new(schema)),
+            Validator::Passthrough | Validator::Custom => Checker::Open,
+        };
+        Ok(Self {
+            required,
+            mirrors: Vec::new(),
+            checker,
+        })
+    }
+
+    /// Takes arguments that are the JSON text of a list or an object for that list or object, where
+    /// the full validator is used and the schema admits no string. To be called before
+    /// [`Self::check_arguments`].
+    pub fn unstringify(&self, arguments: &mut Object, limits: &Limits) {
+        if let Checker::Full(full) = &self.checker {
+            full.stringified.decode(arguments, limits);
+        }
+    }
+
+    /// The text of the tool failure that these arguments deserve, or `Ok`. It has one line for each
+    /// failure, at most [`crate::limits::FAILURES_TOLD`], and never tells a value.
     pub fn check_arguments(&self, arguments: &Object) -> Result<(), String> {
-        let _ = arguments;
-        todo!()
+        let missing: Vec<&str> = self
+            .required
+            .iter()
+            .map(String::as_str)
+            .filter(|name| !arguments.contains(name))
+            .collect();
+        if !missing.is_empty() {
+            return Err(format!(
+                "Missing required arguments: {}",
+                missing.join(", ")
+            ));
+        }
+        let failures = match &self.checker {
+            Checker::Full(full) => full.failures(View::object(arguments)),
+            Checker::Basic(basic) => basic.check_object(arguments).err().into_iter().collect(),
+            Checker::Open => Vec::new(),
+        };
+        if failures.is_empty() {
+            Ok(())
+        } else {
+            Err(validate::text(&failures))
+        }
     }
 
     /// Whether this structured content (compact JSON text) is accepted.
     pub fn accepts_output(&self, content: &[u8]) -> bool {
-        let _ = content;
-        todo!()
+        // Our own encoder wrote it: only what would hurt is bounded.
+        let limits = Limits {
+            json_depth: MAX_JSON_DEPTH,
+            integer_digits: usize::MAX,
+            ..Limits::default()
+        };
+        match &self.checker {
+            Checker::Full(full) => parse(content, &limits)
+                .is_ok_and(|value| full.validator.is_valid(View::new(&value))),
+            Checker::Basic(basic) => {
+                parse(content, &limits).is_ok_and(|value| basic.check(&value).is_ok())
+            }
+            Checker::Open => true,
+        }
     }
+
+    /// Why a value is refused, as path (`/a/0`, empty for the root) and rule; empty if it is accepted.
+    pub fn failures(&self, value: &Json) -> Vec<(String, String)> {
+        let failures = match &self.checker {
+            Checker::Full(full) => full.failures(View::new(value)),
+            Checker::Basic(basic) => basic.check(value).err().into_iter().collect(),
+            Checker::Open => Vec::new(),
+        };
+        failures
+            .into_iter()
+            .map(|failure| (failure.place(), failure.rule))
+            .collect()
+    }
+}
+
+impl Full {
+    fn failures(&self, value: View<'_>) -> Vec<rule::Failure> {
+        validate::failures(
+            &self.validator,
+            value,
+            Source {
+                schema: &self.schema,
+                arguments: self.arguments,
+            },
+        )
+    }
+}
+
+fn root(schema: &Json) -> Result<&Object, SchemaError> {
+    schema
+        .as_object()
+        .ok_or_else(|| SchemaError::new("", "a schema must be a JSON object"))
 }
