@@ -93,10 +93,20 @@ def declare(
         frame: Where it is declared.
         alone: Whether a method may be declared before it has an instance.
     """
-    from ._callable import is_method
+    from ._callable import is_method, location
     from ._declaration import Declaration, function_spec
     from ._definition import Options
 
+    unknown = sorted(options.keys() - Options.__dataclass_fields__.keys())
+    if unknown:
+        raise DeclarationError(
+            location(function, frame),
+            f"tool {_shown(function, options)!r}",
+            "",
+            unknown[0],
+            f"tool received unknown options: {', '.join(unknown)}",
+            f"there are {', '.join(Options.__dataclass_fields__)}",
+        )
     known = Options(**options)
     method = alone and is_method(function)
     spec = function_spec(function, known, frame, method=method)

@@ -1,0 +1,449 @@
+"""`Server`: collect definitions, check options, freeze at first use."""
+
+from __future__ import annotations
+
+import sys
+
+from .errors import ConfigurationError
+
+__all__ = ["Cache", "Server"]
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
+    from types import FrameType
+    from typing import Any, Literal, Protocol, TypeVar, overload
+
+    from ._declaration import Declaration
+    from ._signature import ToolSpec
+
+    F = TypeVar("F", bound=Callable[..., Any])
+    L = TypeVar("L", bound=Callable[..., AbstractAsyncContextManager[Any] | AsyncIterator[Any]])
+
+    class ValidatorLike(Protocol):
+        """Anything that can hold a value to a schema."""
+
+        def validate(self, instance: Any, schema: Any, /) -> Any:
+            """Return None or True to accept; anything else, or a ValidationError, refuses."""
+
+
+PROTOCOLS = ("2026-07-28",)
+"""Revisions a server can speak, newest first."""
+
+_VALIDATORS = ("full", "basic", "passthrough")
+
+# Names and kinds of `limits.rs`; times are in seconds here.
+_COUNTS = (
+    "body_bytes",
+    "line_bytes",
+    "json_depth",
+    "integer_digits",
+    "id_bytes",
+    "cursor_bytes",
+    "head_bytes",
+    "connections",
+    "running",
+    "queued",
+    "result_bytes",
+)
+_TIMES = ("head_timeout", "body_timeout", "drain_timeout")
+
+
+class Cache:
+    """How long a client may keep a list or a read, and who may share it."""
+
+    __slots__ = ("scope", "ttl_ms")
+
+    ttl_ms: int
+    scope: Literal["private", "public"]
+
+    def __init__(self, *, ttl_ms: int = 0, scope: Literal["private", "public"] = "private") -> None:
+        """Take the policy.
+
+        Args:
+            ttl_ms: Milliseconds; 0 means stale at once.
+            scope: ``private`` for the caller alone, ``public`` for anybody.
+
+        Raises:
+            ConfigurationError: If either is something else.
+        """
+        if type(ttl_ms) is not int or not 0 <= ttl_ms < 1 << 53:
+            raise ConfigurationError("Cache ttl_ms must be an int of zero or more")
+        if scope not in ("private", "public"):
+            raise ConfigurationError('Cache scope must be "private" or "public"')
+        object.__setattr__(self, "ttl_ms", ttl_ms)
+        object.__setattr__(self, "scope", scope)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: a policy is frozen."""
+        raise AttributeError("Cache is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        """Compare both parts."""
+        if not isinstance(other, Cache):
+            return NotImplemented
+        return (self.ttl_ms, self.scope) == (other.ttl_ms, other.scope)
+
+    def __hash__(self) -> int:
+        """Hash both parts."""
+        return hash((self.ttl_ms, self.scope))
+
+    def __repr__(self) -> str:
+        """Show as written."""
+        return f"Cache(ttl_ms={self.ttl_ms}, scope={self.scope!r})"
+
+
+class Server:
+    """What is served: its identity, its policies and its tools."""
+
+    def __init__(
+        self,
+        name: str,
+        version: str = "0.0.0",
+        *,
+        title: str | None = None,
+        description: str | None = None,
+        instructions: str | None = None,
+        website_url: str | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        validator: Literal["full", "basic", "passthrough"] | ValidatorLike = "full",
+        page_size: int | None = None,
+        cache: Cache | None = None,
+        discover_cache: Cache | None = None,
+        limits: Mapping[str, int | float] | None = None,
+        timeout: float | None = 30.0,
+        threads: int | None = None,
+        debug: bool = False,
+        protocols: Iterable[str] | None = None,
+    ) -> None:
+        """Take identity and policies.
+
+        Args:
+            name: For programs.
+            version: Of the application.
+            title: For people.
+            description: For people.
+            instructions: For the model, how to use the server.
+            website_url: Where to read more.
+            icons: For hosts.
+            validator: What arguments and output are held to: ``full`` JSON Schema, the ``basic``
+                subset, nothing (``passthrough``), or an object with ``validate(instance, schema)``.
+            page_size: Tools in one page of the list; None for all.
+            cache: How long clients may keep lists.
+            discover_cache: How long clients may keep the answer to discovery.
+            limits: Bounds by name that differ from the defaults; times in seconds.
+            timeout: Seconds a call may take unless its tool says otherwise; None for no bound.
+            threads: Most threads for plain functions; None for ``min(32, 4 + 4 * cpus)``.
+            debug: Show exceptions of tools to the client.
+            protocols: Revisions to speak; None for all.
+
+        Raises:
+            ConfigurationError: If an option cannot hold.
+        """
+        self.name = _text("name", name)
+        if not name:
+            raise ConfigurationError("Server name must not be empty")
+        self.version = _text("version", version)
+        self._info: dict[str, Any] = {"name": self.name, "version": self.version}
+        for key, option, value in (
+            ("title", "title", title),
+            ("description", "description", description),
+            ("websiteUrl", "website_url", website_url),
+        ):
+            if value is not None:
+                self._info[key] = _text(option, value)
+        self._icons = icons
+        self._instructions = None if instructions is None else _text("instructions", instructions)
+        self._validator = _checked_validator(validator)
+        self._page_size = None if page_size is None else _count("page_size", page_size)
+        self._cache = _checked_cache("cache", cache)
+        self._discover_cache = _checked_cache("discover_cache", discover_cache)
+        self._limits = _checked_limits(limits)
+        self._timeout = None if timeout is None else _seconds("timeout", timeout)
+        self._threads = None if threads is None else _count("threads", threads)
+        if not isinstance(debug, bool):
+            raise ConfigurationError("Server debug must be a boolean")
+        self._debug = debug
+        self._protocols = _checked_protocols(protocols)
+        if icons is not None:
+            self._info["icons"] = _checked_icons(icons)
+        self._tools: dict[str, tuple[Any, ToolSpec]] = {}
+        self._lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None
+        self._frozen = False
+
+    def __repr__(self) -> str:
+        """Show what is served."""
+        return f"<Server {self.name!r} {self.version}, {len(self._tools)} tools>"
+
+    if TYPE_CHECKING:
+
+        @overload
+        def tool(self, function: F, /) -> F: ...
+        @overload
+        def tool(
+            self,
+            *,
+            name: str | None = None,
+            title: str | None = None,
+            description: str | None = ...,
+            annotations: Mapping[str, Any] | None = None,
+            icons: Sequence[Mapping[str, Any]] | None = None,
+            metadata: Mapping[str, Any] | None = None,
+            input_schema: Mapping[str, Any] | None = None,
+            output_schema: Mapping[str, Any] | None = ...,
+            timeout: float | None = None,
+        ) -> Callable[[F], F]: ...
+
+    def tool(self, function: Any = None, /, **options: Any) -> Any:
+        """Declare a tool and add it; with or without parentheses. Options as `snodo.tool`.
+
+        Returns:
+            The function, or a decorator that gives it back.
+
+        Raises:
+            DeclarationError: If this cannot be a tool.
+            ConfigurationError: If its name is taken or the server is in use.
+        """
+        if function is None:
+            return lambda function: self._declare(function, options, sys._getframe(1))
+        return self._declare(function, options, sys._getframe(1))
+
+    def add(self, *definitions: Any) -> None:
+        """Add tools declared elsewhere: `@snodo.tool` functions, `Tool` classes or instances.
+
+        Adding the same one again does nothing.
+
+        Raises:
+            ConfigurationError: If one is no tool, its name is taken or the server is in use.
+        """
+        self._refuse_frozen()
+        frame = sys._getframe(1)
+        for definition in definitions:
+            self._add(definition, frame)
+
+    def lifespan(self, manager: L) -> L:
+        """Set what surrounds the server's life: an async context manager, entered once.
+
+        Args:
+            manager: A function of no argument or of the server, giving an async context manager or
+                being an async generator; what it yields is ``context.state``.
+
+        Returns:
+            The function.
+
+        Raises:
+            ConfigurationError: If there is one already, it is something else, or the server is in
+                use.
+        """
+        self._refuse_frozen()
+        if self._lifespan is not None:
+            raise ConfigurationError("Server lifespan is already set")
+        from ._lifespan import opener
+
+        self._lifespan = opener(manager, self)
+        return manager
+
+    def _declare(self, function: Any, options: dict[str, Any], frame: FrameType) -> Any:
+        self._refuse_frozen()
+        from .decorators import declare
+
+        declaration: Declaration = declare(function, options, frame)
+        assert declaration.spec is not None, "only a lone decorator leaves a method open"
+        self._register(function, declaration.spec)
+        return function
+
+    def _add(self, definition: Any, frame: FrameType) -> None:
+        from ._tool import Tool, registered
+
+        if isinstance(definition, type):
+            if not (issubclass(definition, Tool) or hasattr(definition, "call")):
+                raise ConfigurationError(
+                    f"{definition.__qualname__} is no tool: derive it from snodo.Tool"
+                )
+            if self._has(definition):
+                return
+            try:
+                instance = definition()
+            except TypeError as error:
+                raise ConfigurationError(
+                    f"tool {definition.__qualname__} cannot be made without arguments: add an"
+                    " instance of it"
+                ) from error
+            self._register(definition, registered(instance))
+            return
+        declaration = _mark(definition)
+        if declaration is not None:
+            self._register(definition, _spec(definition, declaration, frame))
+        elif isinstance(definition, Tool) or hasattr(definition, "call"):
+            self._register(definition, registered(definition))
+        else:
+            name = getattr(definition, "__qualname__", type(definition).__qualname__)
+            raise ConfigurationError(
+                f"{name} is no tool: decorate it with @snodo.tool, or use server.tool"
+            )
+
+    def _register(self, subject: Any, spec: ToolSpec) -> None:
+        taken = self._tools.get(spec.name)
+        if taken is not None:
+            # Bound methods are made anew at every access and compare equal.
+            if taken[0] is subject or (callable(subject) and taken[0] == subject):
+                return
+            raise ConfigurationError(
+                f'tool name "{spec.name}" is already registered by {_shown(taken[0])}'
+                f" ({taken[1].where})"
+            )
+        self._tools[spec.name] = (subject, spec)
+
+    def _has(self, subject: Any) -> bool:
+        return any(known is subject for known, _ in self._tools.values())
+
+    def _refuse_frozen(self) -> None:
+        if self._frozen:
+            raise ConfigurationError(
+                f"Server {self.name!r} is in use already: add everything before it is served"
+            )
+
+    def _freeze(self) -> tuple[dict[str, Any], list[ToolSpec]]:
+        """Let nothing be added any more, and give what the runtime is made of."""
+        self._frozen = True
+        return self._settings(), self._specs()
+
+    def _settings(self) -> dict[str, Any]:
+        """Give the policies as plain values.
+
+        Caches are ``(ttl_ms, scope)``; times are seconds.
+        """
+        return {
+            "server_info": dict(self._info),
+            "instructions": self._instructions,
+            "validator": self._validator if isinstance(self._validator, str) else "custom",
+            "page_size": self._page_size,
+            "tools_cache": (self._cache.ttl_ms, self._cache.scope),
+            "discover_cache": (self._discover_cache.ttl_ms, self._discover_cache.scope),
+            "limits": dict(self._limits),
+            "timeout": self._timeout,
+            "threads": self._threads,
+            "debug": self._debug,
+            "protocols": list(self._protocols),
+        }
+
+    def _specs(self) -> list[ToolSpec]:
+        """Give the tools, held to the application's own validator if there is one."""
+        specs = [spec for _, spec in self._tools.values()]
+        if isinstance(self._validator, str):
+            return specs
+        from ._validator import held
+
+        return [held(spec, self._validator) for spec in specs]
+
+
+def _mark(definition: Any) -> Declaration | None:
+    from ._declaration import MARK
+
+    found: Declaration | None = getattr(definition, MARK, None)
+    return found
+
+
+def _spec(definition: Any, declaration: Declaration, frame: FrameType) -> ToolSpec:
+    """Give the spec of what carries a declaration: the declared thing itself, or bound, or wrapped."""
+    if declaration.spec is not None and declaration.subject is definition:
+        return declaration.spec
+    from ._callable import is_method
+    from ._declaration import function_spec
+
+    if is_method(definition):
+        raise ConfigurationError(
+            f"{definition.__qualname__} is a method without an instance: add it from one,"
+            f" server.add(instance.{definition.__name__})"
+        )
+    return function_spec(definition, declaration.options, frame)
+
+
+def _shown(subject: Any) -> str:
+    cls = subject if hasattr(subject, "__qualname__") else type(subject)
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _text(option: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise ConfigurationError(f"Server {option} must be a string, not {type(value).__name__}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ConfigurationError(f"Server {option} holds a lone surrogate") from None
+    return str.__str__(value)
+
+
+def _count(option: str, value: Any) -> int:
+    if type(value) is not int or not 0 < value < 1 << 53:
+        raise ConfigurationError(f"Server {option} must be an int above zero")
+    return value
+
+
+def _seconds(option: str, value: Any) -> float:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 < value < float("inf"):
+        raise ConfigurationError(f"Server {option} must be a number of seconds above zero")
+    return float(value)
+
+
+def _checked_validator(value: Any) -> Any:
+    if isinstance(value, str):
+        if value not in _VALIDATORS:
+            raise ConfigurationError(
+                f"Server validator must be one of {', '.join(_VALIDATORS)}, or an object with"
+                " validate(instance, schema)"
+            )
+    elif isinstance(value, type) or not callable(getattr(value, "validate", None)):
+        raise ConfigurationError("Server validator must have validate(instance, schema)")
+    return value
+
+
+def _checked_cache(option: str, value: Any) -> Cache:
+    if value is None:
+        return Cache()
+    if not isinstance(value, Cache):
+        raise ConfigurationError(f"Server {option} must be a Cache(ttl_ms=, scope=)")
+    return value
+
+
+def _checked_limits(value: Any) -> dict[str, int | float]:
+    if value is None:
+        return {}
+    if not hasattr(value, "items"):
+        raise ConfigurationError("Server limits must be a dict of names and numbers")
+    limits: dict[str, int | float] = {}
+    for name, number in value.items():
+        if name in _COUNTS:
+            limits[name] = _count(f"limits[{name!r}]", number)
+        elif name in _TIMES:
+            limits[name] = _seconds(f"limits[{name!r}]", number)
+        else:
+            known = ", ".join(sorted((*_COUNTS, *_TIMES)))
+            raise ConfigurationError(f"Server limits has no {name!r}; there are {known}")
+    return limits
+
+
+def _checked_protocols(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return PROTOCOLS
+    wanted = (value,) if isinstance(value, str) else tuple(value)
+    for revision in wanted:
+        if revision not in PROTOCOLS:
+            raise ConfigurationError(
+                f"Server protocols has {revision!r}; there are {', '.join(PROTOCOLS)}"
+            )
+    if not wanted:
+        raise ConfigurationError("Server protocols must name at least one revision")
+    return tuple(revision for revision in PROTOCOLS if revision in wanted)
+
+
+def _checked_icons(icons: Any) -> list[dict[str, Any]]:
+    from ._definition import Site, checked_icons
+    from .errors import DeclarationError
+
+    try:
+        return checked_icons(icons, Site("", ""), "server")
+    except DeclarationError as error:
+        raise ConfigurationError(f"Server {error.path}: {error.reason}") from None
