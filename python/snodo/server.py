@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ._declaration import Declaration
     from ._signature import ToolSpec
+    from ._snodo import Runtime
 
     F = TypeVar("F", bound=Callable[..., Any])
     L = TypeVar("L", bound=Callable[..., AbstractAsyncContextManager[Any] | AsyncIterator[Any]])
@@ -47,7 +48,7 @@ _COUNTS = (
     "queued",
     "result_bytes",
 )
-_TIMES = ("head_timeout", "body_timeout", "drain_timeout")
+_TIMES = ("head_timeout", "body_timeout", "write_timeout", "eof_timeout", "drain_timeout")
 
 
 class Cache:
@@ -134,7 +135,7 @@ class Server:
             discover_cache: How long clients may keep the answer to discovery.
             limits: Bounds by name that differ from the defaults; times in seconds.
             timeout: Seconds a call may take unless its tool says otherwise; None for no bound.
-            threads: Most threads for plain functions; None for ``min(32, 4 + 4 * cpus)``.
+            threads: Most threads for plain functions; None for 256.
             debug: Show exceptions of tools to the client.
             protocols: Revisions to speak; None for all.
 
@@ -171,6 +172,7 @@ class Server:
         self._tools: dict[str, tuple[Any, ToolSpec]] = {}
         self._lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None
         self._frozen = False
+        self._made: Runtime | None = None
 
     def __repr__(self) -> str:
         """Show what is served."""
@@ -243,6 +245,133 @@ class Server:
 
         self._lifespan = opener(manager, self)
         return manager
+
+    def handle(self, message: dict[str, Any] | bytes | str) -> dict[str, Any] | None:
+        """Serve one JSON-RPC message in this process: for tests, scripts and embedding.
+
+        Tools run as they do when served: plain functions on threads, coroutines on an event loop in
+        the background. Blocks until the answer is there; never call it on that loop.
+
+        Args:
+            message: A request or notification, decoded or as JSON text.
+
+        Returns:
+            The decoded response; None for a notification.
+        """
+        from . import _serving
+
+        return _serving.handle(self._runtime(), message, self._lifespan)
+
+    def run(
+        self,
+        transport: Literal["stdio", "http"] | None = None,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        path: str = "/mcp",
+        allowed_hosts: Sequence[str] | None = None,
+        allowed_origins: Sequence[str] | None = None,
+        threads: int | None = None,
+        debug: bool = False,
+        stdout_fd: int | None = None,
+        on_started: Callable[[str], None] | None = None,
+    ) -> None:
+        """Serve until Ctrl-C, SIGTERM or the end of input; block meanwhile.
+
+        Args:
+            transport: ``stdio`` or ``http``. None means stdio when standard input is a pipe; on a
+                terminal it prints what to type instead.
+            host: Address to bind, for HTTP.
+            port: Port to bind, for HTTP; 0 for any.
+            path: Path of the endpoint, for HTTP.
+            allowed_hosts: ``Host`` names accepted beside the loopback ones.
+            allowed_origins: ``Origin`` values accepted beside the loopback ones.
+            threads: Most threads for plain functions; None for the server's own setting.
+            debug: Show exceptions of tools to the client.
+            stdout_fd: The protocol's descriptor, when standard output was taken already.
+            on_started: Called with the URL, or ``stdio``, once it is served.
+
+        Raises:
+            ConfigurationError: If an option cannot hold.
+            OSError: If the address cannot be bound, or the transport fails.
+        """
+        from . import _serving
+
+        if transport is None:
+            if sys.stdin is not None and sys.stdin.isatty():
+                print(_serving.usage(self.name), file=sys.stderr)
+                return
+            transport = "stdio"
+        if transport == "stdio":
+            # Before anything else: what is printed from here on must not reach the client.
+            protocol = _serving.take_stdout() if stdout_fd is None else stdout_fd
+            start = _serving.stdio(
+                self._runtime(threads, debug), protocol, signals=True, on_started=on_started
+            )
+        elif transport == "http":
+            start = _serving.http(
+                self._runtime(threads, debug),
+                host=host,
+                port=port,
+                path=path,
+                allowed_hosts=allowed_hosts,
+                allowed_origins=allowed_origins,
+                signals=True,
+                on_started=on_started,
+            )
+        else:
+            raise ConfigurationError('Server transport must be "stdio" or "http"')
+        _serving.run(self._runtime(), start, self._lifespan)
+
+    async def serve(
+        self,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 8000,
+        path: str = "/mcp",
+        allowed_hosts: Sequence[str] | None = None,
+        allowed_origins: Sequence[str] | None = None,
+        on_started: Callable[[str], None] | None = None,
+    ) -> None:
+        """Serve HTTP on the running loop until cancelled. Signals stay the caller's.
+
+        Args:
+            host: Address to bind.
+            port: Port to bind; 0 for any.
+            path: Path of the endpoint.
+            allowed_hosts: ``Host`` names accepted beside the loopback ones.
+            allowed_origins: ``Origin`` values accepted beside the loopback ones.
+            on_started: Called with the URL once it is served.
+
+        Raises:
+            ConfigurationError: If an option cannot hold.
+            OSError: If the address cannot be bound, or the transport fails.
+        """
+        from . import _serving
+
+        runtime = self._runtime()
+        start = _serving.http(
+            runtime,
+            host=host,
+            port=port,
+            path=path,
+            allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins,
+            on_started=on_started,
+        )
+        await _serving.serve(runtime, start, self._lifespan)
+
+    def _runtime(self, threads: int | None = None, debug: bool = False) -> Runtime:
+        """Give the frozen server, made at the first call."""
+        if self._made is None:
+            from ._snodo import Runtime
+
+            settings, specs = self._freeze()
+            if threads is not None:
+                settings["threads"] = _count("threads", threads)
+            settings["debug"] = settings["debug"] or debug
+            self._made = Runtime(settings, specs)
+        return self._made
 
     def _declare(self, function: Any, options: dict[str, Any], frame: FrameType) -> Any:
         self._refuse_frozen()

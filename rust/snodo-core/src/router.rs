@@ -44,7 +44,7 @@ fn call_tool<'a>(
     runtime: &Runtime,
     context: &Context,
     name: &str,
-    arguments: Object,
+    mut arguments: Object,
 ) -> Result<Route<'a>, Error> {
     let registry = &runtime.registry;
     let at = registry
@@ -55,6 +55,11 @@ fn call_tool<'a>(
         context
             .dialect
             .check_mirrors(&tool.input.mirrors, &arguments, headers)?;
+    }
+    for key in &tool.null_is_absent {
+        if arguments.get(key) == Some(&Json::Null) {
+            arguments.take(key);
+        }
     }
     tool.input
         .unstringify(&mut arguments, &runtime.settings.limits);

@@ -1,6 +1,29 @@
-//! The `snodo._snodo` module: what Python sees of the core.
+//! The `snodo._snodo` module: a list of what Python sees of the core.
+//!
+//! Nothing is decided here: convert, delegate, convert back. Python code runs in `lane` and nowhere
+//! else, and no tokio thread ever attaches to the interpreter.
+
+mod context;
+mod convert;
+mod error;
+mod handler;
+mod imports;
+mod lane;
+mod result;
+mod schema;
+mod server;
+mod settings;
 
 use pyo3::prelude::*;
 
 #[pymodule(gil_used = false)]
-mod _snodo {}
+mod _snodo {
+    #[pymodule_export]
+    use super::context::PyContext;
+    #[pymodule_export]
+    use super::result::PyResultValue;
+    #[pymodule_export]
+    use super::schema::{check_schema, validate};
+    #[pymodule_export]
+    use super::server::{PyRuntime, PyServing};
+}

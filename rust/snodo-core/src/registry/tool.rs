@@ -15,6 +15,8 @@ pub struct Tool {
     pub input: Schema,
     /// What structured content is held to.
     pub output: Option<Schema>,
+    /// Arguments for which `null` means *not given*, although their schema does not say so.
+    pub null_is_absent: Vec<String>,
     /// Longest run in ms; `None` for the server's default.
     pub timeout_ms: Option<u64>,
 }

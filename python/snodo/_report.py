@@ -1,0 +1,20 @@
+"""Where unexpected exceptions go: into the log, under an id that the client is told."""
+
+from __future__ import annotations
+
+import logging
+from secrets import token_hex
+
+_logger = logging.getLogger("snodo")
+
+
+def report(tool: str, exception: BaseException) -> str:
+    """Log an exception with its traceback and give the id it is logged under."""
+    identifier = token_hex(4)
+    _logger.error(
+        "tool %r failed (error id %s)",
+        tool,
+        identifier,
+        exc_info=(type(exception), exception, exception.__traceback__),
+    )
+    return identifier

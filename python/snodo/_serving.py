@@ -1,0 +1,214 @@
+"""Running a server: which transport, on which loop, with its lifespan around it.
+
+The transports live in Rust and so do signals; this module gives them an event loop where coroutines
+or a lifespan need one, and stays out of the way where nothing does.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import AsyncIterator, Callable, Sequence
+    from contextlib import AbstractAsyncContextManager
+
+    from ._snodo import Runtime, Serving
+
+    Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
+    Start = Callable[[], Serving]
+
+
+def handle(
+    runtime: Runtime, message: dict[str, Any] | bytes | str, lifespan: Lifespan | None
+) -> dict[str, Any] | None:
+    """Serve one message in this process.
+
+    Args:
+        runtime: The frozen server.
+        message: A JSON-RPC message, decoded or as text.
+        lifespan: Entered before the first message, left when the process ends.
+
+    Returns:
+        The decoded response; None for a notification.
+    """
+    if isinstance(message, dict):
+        message = json.dumps(message, ensure_ascii=False, allow_nan=False)
+    if isinstance(message, str):
+        # Unpaired surrogates are for the reader to refuse, not for the codec.
+        message = message.encode("utf-8", "surrogatepass")
+    if (runtime.has_coroutines or lifespan is not None) and not runtime.has_loop:
+        _background_loop(runtime, lifespan)
+    answer = runtime.handle(message)
+    return None if answer is None else json.loads(answer)
+
+
+def http(
+    runtime: Runtime,
+    *,
+    host: str,
+    port: int,
+    path: str,
+    allowed_hosts: Sequence[str] | None,
+    allowed_origins: Sequence[str] | None,
+    signals: bool = False,
+    on_started: Callable[[str], None] | None = None,
+) -> Start:
+    """Prepare to serve HTTP; the result starts it."""
+
+    def start() -> Serving:
+        if signals:
+            _leave_signals_to_rust()
+        serving = runtime.serve_http(
+            host=host,
+            port=port,
+            path=path,
+            allowed_hosts=list(allowed_hosts or ()),
+            allowed_origins=list(allowed_origins or ()),
+            signals=signals,
+        )
+        if on_started is not None and serving.url is not None:
+            on_started(serving.url)
+        return serving
+
+    return start
+
+
+def stdio(
+    runtime: Runtime,
+    stdout_fd: int,
+    *,
+    signals: bool = False,
+    on_started: Callable[[str], None] | None = None,
+) -> Start:
+    """Prepare to serve standard input and a duplicate of standard output; the result starts it."""
+
+    def start() -> Serving:
+        if signals:
+            _leave_signals_to_rust()
+        serving = runtime.serve_stdio(input=os.dup(0), output=stdout_fd, signals=signals)
+        if on_started is not None:
+            on_started("stdio")
+        return serving
+
+    return start
+
+
+def usage(name: str) -> str:
+    """Say what to type instead of starting a server that reads a terminal."""
+    return (
+        f"{name} is an MCP server that speaks over standard input and output.\n"
+        f"To serve it over HTTP:    python -m snodo serve {sys.argv[0]}\n"
+        f"To see what it offers:    python -m snodo inspect {sys.argv[0]}"
+    )
+
+
+def take_stdout() -> int:
+    """Keep standard output for the protocol: give its duplicate, and point fd 1 at stderr.
+
+    Works for Python, C code and child processes alike, which all write to fd 1.
+    """
+    if sys.stdout is not None:
+        sys.stdout.flush()
+    protocol = os.dup(1)
+    os.dup2(2, 1)
+    return protocol
+
+
+def run(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> None:
+    """Serve until a signal, the end of input, or a fault; block meanwhile.
+
+    Raises:
+        OSError: If the address cannot be bound, or the transport fails.
+    """
+    if lifespan is None and not runtime.has_coroutines:
+        # Nothing needs asyncio, so it is not even imported.
+        start().wait()
+        return
+    import asyncio
+
+    asyncio.run(serve(runtime, start, lifespan))
+
+
+async def serve(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> None:
+    """Serve on the running loop until stopped, cancelled, or at the end of input."""
+    import asyncio
+
+    loop = asyncio.get_running_loop()
+    runtime.attach_loop(loop)
+    try:
+        async with _entered(runtime, lifespan):
+            serving = start()
+            await _ended(loop, serving)
+    finally:
+        runtime.detach_loop(loop)
+
+
+async def _ended(loop: asyncio.AbstractEventLoop, serving: Serving) -> None:
+    import asyncio
+
+    waiting = loop.run_in_executor(None, serving.wait)
+    try:
+        await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        serving.stop()
+        await waiting
+        raise
+
+
+@asynccontextmanager
+async def _entered(runtime: Runtime, lifespan: Lifespan | None) -> AsyncIterator[None]:
+    if lifespan is None:
+        yield
+        return
+    async with lifespan() as state:
+        runtime.set_state(state)
+        yield
+
+
+def _leave_signals_to_rust() -> None:
+    """Keep Python's own handlers from running beside the ones Rust is about to install."""
+    import signal
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _background_loop(runtime: Runtime, lifespan: Lifespan | None) -> None:
+    """Run coroutines on a thread of their own, where nobody has given them a loop."""
+    import asyncio
+    import atexit
+    import threading
+    from concurrent.futures import Future
+
+    ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        runtime.attach_loop(loop)
+        async with _entered(runtime, lifespan):
+            ready.set_result((loop, over))
+            await over.wait()
+
+    def thread() -> None:
+        try:
+            asyncio.run(main())
+        except BaseException as error:
+            if ready.done():
+                raise
+            ready.set_exception(error)
+
+    running = threading.Thread(target=thread, name="snodo-loop", daemon=True)
+    running.start()
+    loop, over = ready.result()
+
+    def end() -> None:
+        loop.call_soon_threadsafe(over.set)
+        running.join(timeout=2)
+
+    atexit.register(end)

@@ -1,0 +1,255 @@
+"""The compiled half of snodo: messages, routing, validation, transports, and the threads tools run on."""
+
+from asyncio import AbstractEventLoop
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, final
+
+from ._signature import ToolSpec
+
+def check_schema(schema: bytes, output: bool) -> tuple[str, str] | None:
+    """Say whether a tool's schema is accepted.
+
+    Args:
+        schema: JSON text of the schema.
+        output: Whether it describes structured content; else it describes arguments, whose root
+            must be of type object.
+
+    Returns:
+        None, or a JSON pointer to the fault and the reason.
+    """
+
+def validate(schema: bytes, instance: bytes) -> list[tuple[str, str]]:
+    """Check a JSON text against a schema text.
+
+    Returns:
+        Each failure as a JSON pointer into the instance and the rule it breaks.
+
+    Raises:
+        ValueError: If either is not JSON, or the schema is not accepted.
+    """
+
+@final
+class Result:
+    """What a handler gives back when a plain value is not enough. Immutable.
+
+    A result has a kind, a value and metadata; the protocol revision of the request decides how it
+    is spelled. Values are encoded when the handler returns.
+    """
+
+    @staticmethod
+    def text(text: str, *, metadata: Mapping[str, Any] | None = None) -> Result:
+        """Give one text block."""
+
+    @staticmethod
+    def structured(value: Any, *, metadata: Mapping[str, Any] | None = None) -> Result:
+        """Give a JSON value as structured content, and its compact JSON as a text block."""
+
+    @staticmethod
+    def content(content: Any, *, metadata: Mapping[str, Any] | None = None) -> Result:
+        """Give a content block, or a list of them: content values or plain dicts."""
+
+    @staticmethod
+    def error(text: str, *, metadata: Mapping[str, Any] | None = None) -> Result:
+        """Say that the tool understood and failed: ``isError: true`` with this text."""
+
+    @staticmethod
+    def raw(result: dict[str, Any]) -> Result:
+        """Give the result object itself; ``content`` and ``isError`` are added where absent."""
+
+    @staticmethod
+    def wire(result: dict[str, Any], *, metadata: Mapping[str, Any] | None = None) -> Result:
+        """Give the result object as it leaves; not even ``resultType`` is added."""
+
+    @staticmethod
+    def input_required(
+        *,
+        input_requests: dict[str, Any] | None = None,
+        request_state: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Ask the client for input, and to call again with it.
+
+        Raises:
+            ValueError: If neither requests nor state are given.
+        """
+
+    @staticmethod
+    def resource_read(
+        contents: Any,
+        *,
+        metadata: Mapping[str, Any] | None = None,
+        ttl_ms: int | None = None,
+        cache_scope: str | None = None,
+    ) -> Result:
+        """Give the contents of a resource, with a cache policy of their own if given."""
+
+    @staticmethod
+    def prompt_get(
+        messages: Any,
+        *,
+        description: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Give the messages of a prompt."""
+
+    @staticmethod
+    def completion(
+        values: Sequence[str],
+        *,
+        total: int | None = None,
+        has_more: bool | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Result:
+        """Give the completions of an argument.
+
+        Raises:
+            TypeError: If ``values`` is not a list or tuple.
+        """
+
+    @property
+    def kind(self) -> str:
+        """Which builder made it."""
+
+    @property
+    def value(self) -> Any:
+        """What it was made of."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]:
+        """Members for the result's ``_meta``."""
+
+    def __eq__(self, other: object) -> bool: ...
+    def __ne__(self, other: object) -> bool: ...
+
+@final
+class Context:
+    """The request that a handler serves. Immutable; facts are read when asked for."""
+
+    @property
+    def auth(self) -> Any:
+        """The verified identity behind the request; None if nobody verified one."""
+
+    @property
+    def request_id(self) -> int | str:
+        """The request's id, with the type it came with."""
+
+    @property
+    def method(self) -> str:
+        """The request's method, as ``tools/call``."""
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The request's ``_meta``."""
+
+    @property
+    def client_info(self) -> dict[str, Any] | None:
+        """Name and version of the client, for display and logs only."""
+
+    @property
+    def client_capabilities(self) -> dict[str, Any]:
+        """What the client declared on this request."""
+
+    @property
+    def protocol_version(self) -> str:
+        """The revision of the request."""
+
+    @property
+    def transport(self) -> Literal["http", "stdio", "direct"]:
+        """How the request came."""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """HTTP headers by lower-case name, repeated ones joined; empty on other transports."""
+
+    @property
+    def input_responses(self) -> dict[str, Any] | None:
+        """Answers to the input asked for in the previous round; None on a first call."""
+
+    @property
+    def request_state(self) -> str | None:
+        """State handed out in the previous round. The client could have made it up."""
+
+    @property
+    def trace(self) -> dict[str, str]:
+        """W3C trace context of the request: ``traceparent``, ``tracestate``, ``baggage``."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the answer any more."""
+
+    @property
+    def state(self) -> Any:
+        """What the server's lifespan yielded; None without one."""
+
+@final
+class Runtime:
+    """A server that nothing can change any more. Building one starts nothing."""
+
+    def __init__(self, options: dict[str, Any], specs: list[ToolSpec]) -> None: ...
+    @property
+    def has_coroutines(self) -> bool:
+        """Whether any tool needs an event loop."""
+
+    @property
+    def has_loop(self) -> bool:
+        """Whether a loop runs the coroutines already."""
+
+    @property
+    def versions(self) -> list[str]:
+        """The revisions served, newest first."""
+
+    @property
+    def running_threads(self) -> int:
+        """How many plain functions are running just now."""
+
+    def set_state(self, value: Any) -> None:
+        """Make a value ``context.state``."""
+
+    def attach_loop(self, event_loop: AbstractEventLoop) -> None:
+        """Run the coroutines on this loop; to be called on its own thread."""
+
+    def detach_loop(self, event_loop: AbstractEventLoop) -> None:
+        """Take the loop back."""
+
+    def handle(self, message: bytes) -> bytes | None:
+        """Serve one message; the answer, or None where there is none."""
+
+    def serve_http(
+        self,
+        *,
+        host: str,
+        port: int,
+        path: str,
+        allowed_hosts: list[str],
+        allowed_origins: list[str],
+        signals: bool,
+    ) -> Serving:
+        """Bind and begin to serve HTTP.
+
+        Raises:
+            OSError: If the address cannot be bound.
+        """
+
+    def serve_stdio(self, *, input: int, output: int, signals: bool) -> Serving:
+        """Begin to serve two file descriptors, which are closed at the end."""
+
+    def close(self) -> None:
+        """End the threads that have nothing to do."""
+
+@final
+class Serving:
+    """A transport under way."""
+
+    @property
+    def url(self) -> str | None:
+        """Where it is served, for HTTP."""
+
+    def stop(self) -> None:
+        """Begin to end it: calls under way may finish within the drain time."""
+
+    def wait(self) -> None:
+        """Block until it has ended.
+
+        Raises:
+            OSError: If it ended by a fault.
+        """

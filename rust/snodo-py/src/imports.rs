@@ -1,0 +1,61 @@
+//! Python names that Rust needs, looked up once.
+
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
+
+macro_rules! imported {
+    ($(#[$doc:meta])* $name:ident: $kind:ty = $module:literal, $attribute:literal) => {
+        $(#[$doc])*
+        pub(crate) fn $name(py: Python<'_>) -> PyResult<&Bound<'_, $kind>> {
+            static CELL: PyOnceLock<Py<$kind>> = PyOnceLock::new();
+            CELL.import(py, $module, $attribute)
+        }
+    };
+}
+
+imported!(
+    /// `simplify(value)`: one level of plain data for a value of a type Rust does not know.
+    simplify: PyAny = "snodo._encode", "simplify"
+);
+imported!(
+    /// `normalise(value)`: a `Result` for a returned value that is content, or `None`.
+    normalise: PyAny = "snodo._encode", "normalise"
+);
+imported!(
+    /// `report(tool, exception)`: logs an unexpected exception and gives the id it is logged under.
+    report: PyAny = "snodo._report", "report"
+);
+imported!(
+    /// Why a value is not JSON.
+    encode_error: PyType = "snodo._encode", "EncodeError"
+);
+imported!(
+    /// Why an argument cannot become its parameter's type; its text is fit for the wire.
+    conversion_error: PyType = "snodo._convert", "ConversionError"
+);
+imported!(
+    /// The exception that fails a request.
+    error: PyType = "snodo.errors", "Error"
+);
+imported!(
+    /// The exception that is a tool's own failure.
+    tool_error: PyType = "snodo.errors", "ToolError"
+);
+imported!(
+    /// Bad server options.
+    configuration_error: PyType = "snodo.errors", "ConfigurationError"
+);
+imported!(
+    /// `set` of the variable behind `current_context()`.
+    set_current: PyAny = "snodo.context", "_set_current"
+);
+imported!(
+    copy_context: PyAny = "contextvars", "copy_context"
+);
+imported!(
+    cancelled_error: PyType = "asyncio", "CancelledError"
+);
+imported!(
+    task: PyType = "asyncio", "Task"
+);

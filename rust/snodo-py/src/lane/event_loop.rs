@@ -1,0 +1,319 @@
+//! Coroutines: ordinary `asyncio` tasks on one loop, whose queue is drained by one wake-up.
+//!
+//! Other threads put messages in the queue and, when it was empty, a byte in a socket that the loop
+//! watches. The loop's own thread takes all of them and makes a `Task` of each call.
+
+use std::collections::HashMap;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyStopIteration;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use pyo3::{ffi, intern};
+use snodo_server::handler::Reply;
+
+use super::Job;
+use crate::handler::PyTool;
+use crate::imports;
+
+/// The queue in front of a loop.
+pub(crate) struct EventLoopLane {
+    queue: Mutex<Vec<Message>>,
+    /// Whether a byte is on its way; then the queue needs no other.
+    signalled: AtomicBool,
+    bell: UnixStream,
+    ear: UnixStream,
+    keys: AtomicU64,
+    /// Tasks under way; asyncio itself holds them weakly.
+    tasks: Mutex<HashMap<u64, Py<PyAny>>>,
+    attached: AtomicBool,
+}
+
+enum Message {
+    Start(u64, Job),
+    Cancel(u64),
+}
+
+impl EventLoopLane {
+    pub(crate) fn new() -> std::io::Result<Arc<Self>> {
+        let (bell, ear) = UnixStream::pair()?;
+        bell.set_nonblocking(true)?;
+        ear.set_nonblocking(true)?;
+        Ok(Arc::new(Self {
+            queue: Mutex::default(),
+            signalled: AtomicBool::new(false),
+            bell,
+            ear,
+            keys: AtomicU64::new(0),
+            tasks: Mutex::default(),
+            attached: AtomicBool::new(false),
+        }))
+    }
+
+    /// Queues a call. Never blocks and never attaches.
+    pub(crate) fn push(self: &Arc<Self>, job: Job) {
+        let key = self.keys.fetch_add(1, Ordering::Relaxed);
+        let lane = Arc::downgrade(self);
+        job.reply.cancelled().on_cancel(move |_| {
+            if let Some(lane) = lane.upgrade() {
+                lane.send(Message::Cancel(key));
+            }
+        });
+        self.send(Message::Start(key, job));
+    }
+
+    /// Lets this loop run the calls. It must be the running loop of the calling thread.
+    pub(crate) fn attach(self: &Arc<Self>, event_loop: &Bound<'_, PyAny>) -> PyResult<()> {
+        let drain = Drain {
+            lane: self.clone(),
+            event_loop: event_loop.clone().unbind(),
+        };
+        let drain = Bound::new(event_loop.py(), drain)?;
+        event_loop.call_method1("add_reader", (self.ear.as_raw_fd(), drain))?;
+        self.attached.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Takes the loop back. Calls that come later wait for another one.
+    pub(crate) fn detach(&self, event_loop: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.attached.store(false, Ordering::Release);
+        event_loop.call_method1("remove_reader", (self.ear.as_raw_fd(),))?;
+        Ok(())
+    }
+
+    /// Whether a loop runs the calls.
+    pub(crate) fn is_attached(&self) -> bool {
+        self.attached.load(Ordering::Acquire)
+    }
+
+    fn send(&self, message: Message) {
+        self.queue().push(message);
+        if !self.signalled.swap(true, Ordering::AcqRel) {
+            // A full socket means that bytes enough are on their way.
+            let _ = (&self.bell).write(&[1]);
+        }
+    }
+
+    fn queue(&self) -> MutexGuard<'_, Vec<Message>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tasks(&self) -> MutexGuard<'_, HashMap<u64, Py<PyAny>>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(&self) -> Vec<Message> {
+        let mut bytes = [0; 64];
+        while let Err(error) = (&self.ear).read(&mut bytes) {
+            if error.kind() != ErrorKind::Interrupted {
+                break;
+            }
+        }
+        // Before the queue is taken: whoever comes after that rings again.
+        self.signalled.store(false, Ordering::Release);
+        std::mem::take(&mut *self.queue())
+    }
+
+    fn start(self: &Arc<Self>, event_loop: &Bound<'_, PyAny>, key: u64, job: Job) -> PyResult<()> {
+        let py = event_loop.py();
+        let Job { tool, call, reply } = job;
+        if reply.cancelled().reason().is_some() {
+            return Ok(()); // nobody waits for it any more
+        }
+        let begun = tool.enter(py, &call, &reply).and_then(|context| {
+            match tool.bind(py, call.arguments, &context) {
+                Ok((arguments, named)) => tool.function(py).call(arguments, named.as_ref()).map(Ok),
+                Err(outcome) => Ok(Err(outcome)),
+            }
+        });
+        let coroutine = match begun {
+            Ok(Ok(coroutine)) => coroutine,
+            Ok(Err(outcome)) => {
+                reply.send(outcome);
+                return Ok(());
+            }
+            Err(error) => {
+                reply.send(tool.outcome_of_error(py, error));
+                return Ok(());
+            }
+        };
+        let run = Run {
+            coroutine: coroutine.unbind(),
+            tool,
+            reply: Mutex::new(Some(reply)),
+            lane: self.clone(),
+            key,
+        };
+        let named = PyDict::new(py);
+        named.set_item(intern!(py, "loop"), event_loop)?;
+        let task = imports::task(py)?.call((Bound::new(py, run)?,), Some(&named))?;
+        self.tasks().insert(key, task.unbind());
+        Ok(())
+    }
+
+    fn cancel(&self, py: Python<'_>, key: u64) -> PyResult<()> {
+        let task = self.tasks().get(&key).map(|task| task.clone_ref(py));
+        if let Some(task) = task {
+            task.call_method0(py, intern!(py, "cancel"))?;
+        }
+        Ok(())
+    }
+}
+
+/// What the loop calls when the socket has a byte.
+#[pyclass(frozen, module = "snodo._snodo")]
+struct Drain {
+    lane: Arc<EventLoopLane>,
+    event_loop: Py<PyAny>,
+}
+
+#[pymethods]
+impl Drain {
+    fn __call__(&self, py: Python<'_>) -> PyResult<()> {
+        let event_loop = self.event_loop.bind(py);
+        for message in self.lane.take() {
+            match message {
+                Message::Start(key, job) => self.lane.start(event_loop, key, job)?,
+                Message::Cancel(key) => self.lane.cancel(py, key)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The coroutine that a task runs: the tool's own, with the answer sent the moment it ends, which
+/// saves a done-callback and the turn of the loop that would run it.
+#[pyclass(frozen, module = "snodo._snodo")]
+pub(crate) struct Run {
+    coroutine: Py<PyAny>,
+    tool: Arc<PyTool>,
+    reply: Mutex<Option<Reply>>,
+    lane: Arc<EventLoopLane>,
+    key: u64,
+}
+
+impl Run {
+    fn step(&self, py: Python<'_>, sent: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
+        match send(self.coroutine.bind(py), sent) {
+            Ok(Step::Yielded(value)) => Ok(Some(value.unbind())),
+            Ok(Step::Returned(value)) => {
+                self.answer(|| self.tool.outcome_of(&value));
+                Ok(None)
+            }
+            Err(error) => self.failed(py, error),
+        }
+    }
+
+    fn failed(&self, py: Python<'_>, error: PyErr) -> PyResult<Option<Py<PyAny>>> {
+        let cancelled = error.is_instance(py, imports::cancelled_error(py)?);
+        let asked = || {
+            let reply = self.reply.lock().unwrap_or_else(PoisonError::into_inner);
+            reply
+                .as_ref()
+                .is_none_or(|reply| reply.cancelled().reason().is_some())
+        };
+        if cancelled && asked() {
+            drop(self.take_reply());
+            return Err(error); // the task is a cancelled one
+        }
+        // Every other exception ends this call and nothing else, `SystemExit` included.
+        self.answer(|| self.tool.outcome_of_error(py, error));
+        Ok(None)
+    }
+
+    fn answer(&self, outcome: impl FnOnce() -> snodo_core::outcome::Outcome) {
+        if let Some(reply) = self.take_reply() {
+            reply.send(outcome());
+        }
+    }
+
+    fn take_reply(&self) -> Option<Reply> {
+        let task = self.lane.tasks().remove(&self.key);
+        drop(task); // after the lock: dropping a task may run Python code
+        self.reply
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+}
+
+#[pymethods]
+impl Run {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        self.step(py, py.None().bind(py))
+    }
+
+    fn send(&self, py: Python<'_>, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        self.step(py, value)?
+            .ok_or_else(|| PyStopIteration::new_err(()))
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn throw(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+        let thrown = self
+            .coroutine
+            .bind(py)
+            .call_method1(intern!(py, "throw"), exception);
+        let step = match thrown {
+            Ok(value) => Some(value.unbind()),
+            Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
+                let value = error.value(py).getattr(intern!(py, "value"))?;
+                self.answer(|| self.tool.outcome_of(&value));
+                None
+            }
+            Err(error) => self.failed(py, error)?,
+        };
+        step.ok_or_else(|| PyStopIteration::new_err(()))
+    }
+
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.coroutine
+            .call_method0(py, intern!(py, "close"))
+            .map(drop)
+    }
+
+    #[getter(__name__)]
+    fn name(&self) -> &str {
+        &self.tool.name
+    }
+
+    #[getter(__qualname__)]
+    fn qualname(&self) -> &str {
+        &self.tool.name
+    }
+}
+
+enum Step<'py> {
+    Yielded(Bound<'py, PyAny>),
+    Returned(Bound<'py, PyAny>),
+}
+
+/// `coroutine.send(value)` without making an exception of the returned value.
+#[expect(unsafe_code, reason = "PyO3 has a safe wrapper for iterators only")]
+fn send<'py>(coroutine: &Bound<'py, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Step<'py>> {
+    let py = coroutine.py();
+    let mut result = std::ptr::null_mut();
+    // SAFETY: attached to the interpreter (`py`); both objects are alive; `result` is written with a
+    // new reference on NEXT and RETURN, which is taken over exactly once below.
+    unsafe {
+        match ffi::PyIter_Send(coroutine.as_ptr(), value.as_ptr(), &raw mut result) {
+            ffi::PySendResult::PYGEN_NEXT => Ok(Step::Yielded(Bound::from_owned_ptr(py, result))),
+            ffi::PySendResult::PYGEN_RETURN => {
+                Ok(Step::Returned(Bound::from_owned_ptr(py, result)))
+            }
+            ffi::PySendResult::PYGEN_ERROR => Err(PyErr::fetch(py)),
+        }
+    }
+}

@@ -1,0 +1,368 @@
+//! Plain functions: a bounded set of Python threads, led by one at a time.
+//!
+//! The leader drains the queue under one attach, so quick tools never fight for the interpreter.
+//! When its call holds it up for longer than [`PATIENCE`] while others wait, the next thread takes
+//! over, so a blocking tool never stops the server. A tool that was seen blocking is expected to
+//! block again: its thread hands over before it begins.
+//!
+//! A thread is *leading* while it is counted on to empty the queue: from the moment it is called
+//! until it falls asleep or is found stuck.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+
+use super::Job;
+use crate::handler::PyTool;
+use crate::imports;
+
+/// How long a call may hold up the queue before another thread takes over.
+const PATIENCE: Duration = Duration::from_micros(500);
+/// How long the watch goes on looking after it was last needed.
+const WATCH_ROUNDS: u32 = 40;
+/// How long a thread without work is kept.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+
+/// The queue and its threads.
+pub(crate) struct ThreadLane {
+    state: Mutex<State>,
+    work: Condvar,
+    watch: Condvar,
+    max_threads: usize,
+    this: Weak<ThreadLane>,
+}
+
+#[derive(Default)]
+struct State {
+    queue: VecDeque<Job>,
+    /// One for each thread that lives; `None` where a thread has ended.
+    seats: Vec<Option<Seat>>,
+    threads: usize,
+    asleep: usize,
+    /// Threads called from sleep that have not woken yet.
+    called: usize,
+    leading: usize,
+    watching: bool,
+    closed: bool,
+}
+
+/// What the watch sees of a thread.
+#[derive(Default)]
+struct Seat {
+    /// Counts calls; a call is held up when the watch sees the same number twice.
+    calls: u64,
+    seen: u64,
+    running: Option<Arc<PyTool>>,
+    /// When it began, for a tool that is expected to block.
+    began: Option<Instant>,
+    leading: bool,
+}
+
+impl ThreadLane {
+    pub(crate) fn new(max_threads: usize) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            watch: Condvar::new(),
+            max_threads,
+            this: this.clone(),
+        })
+    }
+
+    /// Queues a call. Never blocks and never attaches.
+    pub(crate) fn push(&self, job: Job) {
+        let mut state = self.lock();
+        if state.closed {
+            return; // dropping the job answers
+        }
+        state.queue.push_back(job);
+        if state.leading == 0 {
+            self.lead(&mut state);
+        } else if !state.watching {
+            self.start_watch(&mut state);
+        }
+    }
+
+    /// Ends the threads that sleep, and the others after their calls. Queued calls are dropped.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let dropped = std::mem::take(&mut state.queue);
+        drop(state);
+        drop(dropped);
+        self.work.notify_all();
+        self.watch.notify_all();
+    }
+
+    /// Calls that are in Python just now.
+    pub(crate) fn running(&self) -> usize {
+        self.lock()
+            .seats
+            .iter()
+            .flatten()
+            .filter(|seat| seat.running.is_some())
+            .count()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Finds a thread to lead, if any may still be had.
+    fn lead(&self, state: &mut State) {
+        if state.asleep > state.called {
+            state.called += 1;
+            state.leading += 1;
+            self.work.notify_one();
+        } else if state.threads < self.max_threads {
+            self.spawn(state);
+        }
+        // Otherwise every thread is held up; the first to come back finds the queue.
+    }
+
+    fn spawn(&self, state: &mut State) {
+        let free = state.seats.iter().position(Option::is_none);
+        let seat = free.unwrap_or_else(|| {
+            state.seats.push(None);
+            state.seats.len() - 1
+        });
+        let lane = self.this.clone();
+        let spawned = thread::Builder::new()
+            .name(format!("snodo-{seat}"))
+            .spawn(move || {
+                if let Some(lane) = lane.upgrade() {
+                    Python::attach(|py| lane.work(py, seat));
+                }
+            });
+        // Without a thread the call stays queued until one comes back; its deadline still holds.
+        if spawned.is_ok() {
+            state.seats[seat] = Some(Seat {
+                leading: true,
+                ..Seat::default()
+            });
+            state.threads += 1;
+            state.leading += 1;
+        }
+    }
+
+    fn work(&self, py: Python<'_>, seat: usize) {
+        while let Some(job) = self.next(py, seat) {
+            run(py, job);
+        }
+    }
+
+    /// The next call for this thread: from the queue at once, or after sleeping. `None`: end.
+    fn next(&self, py: Python<'_>, seat: usize) -> Option<Job> {
+        // The lock is never held while waiting for the interpreter, so taking it attached is safe.
+        let mut state = self.lock();
+        let mut done = state.finish(seat);
+        loop {
+            if let Some(job) = state.take(seat) {
+                if !state.queue.is_empty() && state.leading == 0 {
+                    self.lead(&mut state);
+                }
+                drop(state);
+                drop(done);
+                return Some(job);
+            }
+            drop(state);
+            // Python objects go while attached and unlocked; dropping them may run anything.
+            drop(done.take());
+            if py.detach(|| self.sleep(seat)) == Awake::End {
+                return None;
+            }
+            state = self.lock();
+        }
+    }
+
+    fn sleep(&self, seat: usize) -> Awake {
+        let mut state = self.lock();
+        if state.can_continue(seat) {
+            return Awake::Work; // something came while the lock was free
+        }
+        state.stop_leading(seat);
+        state.asleep += 1;
+        let awake = loop {
+            if state.called > 0 {
+                state.called -= 1;
+                break Awake::Work;
+            }
+            if state.closed {
+                break Awake::End;
+            }
+            let (guard, timeout) = self
+                .work
+                .wait_timeout(state, KEEP_ALIVE)
+                .unwrap_or_else(PoisonError::into_inner);
+            state = guard;
+            if timeout.timed_out() && state.called == 0 {
+                break Awake::End;
+            }
+        };
+        state.asleep -= 1;
+        match awake {
+            // `lead` counted this thread when it called it.
+            Awake::Work => state.seat(seat).leading = true,
+            Awake::End => {
+                state.seats[seat] = None;
+                state.threads -= 1;
+            }
+        }
+        awake
+    }
+
+    fn start_watch(&self, state: &mut State) {
+        state.watching = true;
+        let lane = self.this.clone();
+        let spawned = thread::Builder::new()
+            .name("snodo-watch".into())
+            .spawn(move || {
+                if let Some(lane) = lane.upgrade() {
+                    lane.watch();
+                }
+            });
+        state.watching = spawned.is_ok();
+    }
+
+    /// Looks after calls that wait behind another one. Never attaches.
+    fn watch(&self) {
+        let mut state = self.lock();
+        let mut quiet = 0;
+        while !state.closed {
+            if state.queue.is_empty() {
+                quiet += 1;
+                if quiet > WATCH_ROUNDS {
+                    break;
+                }
+            } else {
+                quiet = 0;
+                state.relieve_the_stuck();
+                if state.leading == 0 {
+                    self.lead(&mut state);
+                }
+            }
+            state = self
+                .watch
+                .wait_timeout(state, PATIENCE)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
+        }
+        state.watching = false;
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Awake {
+    Work,
+    End,
+}
+
+impl State {
+    fn seat(&mut self, seat: usize) -> &mut Seat {
+        self.seats[seat]
+            .as_mut()
+            .expect("a thread's seat is taken until it ends")
+    }
+
+    /// Whether this thread goes on with the queue: it leads, or nobody does.
+    fn can_continue(&mut self, seat: usize) -> bool {
+        if self.queue.is_empty() || self.closed {
+            return false;
+        }
+        let leading = self.leading;
+        let seat = self.seat(seat);
+        if !seat.leading {
+            if leading > 0 {
+                return false;
+            }
+            seat.leading = true;
+            self.leading += 1;
+        }
+        true
+    }
+
+    /// Takes the next call for this thread.
+    fn take(&mut self, seat: usize) -> Option<Job> {
+        if !self.can_continue(seat) {
+            return None;
+        }
+        let job = self.queue.pop_front()?;
+        let blocks = job.tool.expects_to_block();
+        let mine = self.seat(seat);
+        mine.calls += 1;
+        mine.running = Some(job.tool.clone());
+        mine.began = blocks.then(Instant::now);
+        if blocks {
+            self.stop_leading(seat);
+        }
+        Some(job)
+    }
+
+    /// A call is over. Gives back what is to be dropped outside the lock.
+    fn finish(&mut self, seat: usize) -> Option<Arc<PyTool>> {
+        let seat = self.seat(seat);
+        let tool = seat.running.take()?;
+        // Expected to block, and did not: it is quick again.
+        if seat
+            .began
+            .take()
+            .is_some_and(|began| began.elapsed() < PATIENCE)
+        {
+            tool.slow.store(false, Ordering::Relaxed);
+        }
+        Some(tool)
+    }
+
+    fn stop_leading(&mut self, seat: usize) {
+        let seat = self.seat(seat);
+        if std::mem::take(&mut seat.leading) {
+            self.leading -= 1;
+        }
+    }
+
+    /// Threads that are still in the call they were in at the last look no longer lead.
+    fn relieve_the_stuck(&mut self) {
+        for seat in self.seats.iter_mut().flatten() {
+            let Some(tool) = &seat.running else { continue };
+            if seat.seen == seat.calls {
+                tool.slow.store(true, Ordering::Relaxed);
+                if std::mem::take(&mut seat.leading) {
+                    self.leading -= 1;
+                }
+            }
+            seat.seen = seat.calls;
+        }
+    }
+}
+
+fn run(py: Python<'_>, job: Job) {
+    let Job { tool, call, reply } = job;
+    if reply.cancelled().reason().is_some() {
+        return; // nobody waits for it any more
+    }
+    let called = tool.enter(py, &call, &reply).and_then(|context| {
+        let (arguments, named) = match tool.bind(py, call.arguments, &context) {
+            Ok(bindings) => bindings,
+            Err(outcome) => return Ok(Err(outcome)),
+        };
+        // A copy of the context for each call: what a tool sets there ends with it.
+        let own = imports::copy_context(py)?.call0()?;
+        let mut all = Vec::with_capacity(arguments.len() + 1);
+        all.push(tool.function(py).clone());
+        all.extend(arguments.iter());
+        let all = pyo3::types::PyTuple::new(py, all)?;
+        own.getattr(pyo3::intern!(py, "run"))?
+            .call(all, named.as_ref())
+            .map(Ok)
+    });
+    let outcome = match called {
+        Ok(Ok(value)) => tool.outcome_of(&value),
+        Ok(Err(outcome)) => outcome,
+        Err(error) => tool.outcome_of_error(py, error),
+    };
+    reply.send(outcome);
+}

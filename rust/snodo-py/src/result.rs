@@ -1,0 +1,283 @@
+//! `Result`: what a handler gives back when a plain value is not enough. A kind, a value, metadata.
+
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
+use pyo3::{IntoPyObjectExt, intern};
+use snodo_core::json::{self, Json, Object};
+use snodo_core::limits::Limits;
+use snodo_core::outcome::{Outcome, Value};
+
+use crate::convert::{Refusal, encode};
+
+/// A protocol-neutral result; the revision of the request decides how it is spelled.
+#[pyclass(frozen, eq, name = "Result", module = "snodo")]
+pub(crate) struct PyResultValue {
+    kind: &'static str,
+    value: Py<PyAny>,
+    metadata: Option<Py<PyAny>>,
+}
+
+type Metadata<'py> = Option<Bound<'py, PyMapping>>;
+
+impl PyResultValue {
+    fn new(kind: &'static str, value: &Bound<'_, PyAny>, metadata: Metadata<'_>) -> Self {
+        let metadata = metadata.map(|metadata| metadata.into_any().unbind());
+        Self {
+            kind,
+            value: value.clone().unbind(),
+            metadata,
+        }
+    }
+
+    /// What leaves: the value as JSON text.
+    pub(crate) fn outcome(&self, py: Python<'_>) -> Result<Outcome, Refusal> {
+        let value = self.value.bind(py);
+        let member = |name: &str| value.get_item(name).ok().filter(|member| !member.is_none());
+        let text = |name: &str| member(name).and_then(|member| member.extract::<String>().ok());
+        let value = match self.kind {
+            "text" => Value::Text(plain_text(value)?),
+            "error" => Value::Failure(plain_text(value)?),
+            "structured" => Value::Structured(encode(value)?),
+            "content" => Value::Content(encode(&listed(value))?),
+            "raw" => Value::Raw(encode(value)?),
+            "wire" => Value::Wire(encode(value)?),
+            "input_required" => Value::InputRequired {
+                requests: member("input_requests")
+                    .map(|requests| encode(&requests))
+                    .transpose()?,
+                state: text("request_state"),
+            },
+            "resource_read" => Value::ResourceRead {
+                contents: encode(&listed(
+                    &member("contents").unwrap_or_else(|| value.clone()),
+                ))?,
+                ttl_ms: member("ttl_ms").and_then(|ttl| ttl.extract().ok()),
+                cache_scope: text("cache_scope"),
+            },
+            "prompt_get" => Value::PromptGet {
+                messages: encode(&listed(
+                    &member("messages").unwrap_or_else(|| value.clone()),
+                ))?,
+                description: text("description"),
+            },
+            _ => Value::Completion {
+                values: encode(&member("values").unwrap_or_else(|| value.clone()))?,
+                total: member("total").and_then(|total| total.extract().ok()),
+                has_more: member("has_more").and_then(|more| more.extract().ok()),
+            },
+        };
+        Ok(Outcome {
+            value,
+            metadata: self.metadata_object(py)?,
+        })
+    }
+
+    fn metadata_object(&self, py: Python<'_>) -> Result<Object, Refusal> {
+        let Some(metadata) = &self.metadata else {
+            return Ok(Object::new());
+        };
+        let plain = PyDict::new(py);
+        // A mapping of any kind; copied so that the encoder meets a dict.
+        let copied = plain.call_method1(intern!(py, "update"), (metadata,));
+        copied.map_err(|_| Refusal::new("metadata is not a mapping"))?;
+        let text = encode(plain.as_any()).map_err(|refusal| refusal.under("_meta"))?;
+        match json::parse(&text, &Limits::default()) {
+            Ok(Json::Object(object)) => Ok(object),
+            _ => Err(Refusal::new("metadata is not a JSON object")),
+        }
+    }
+}
+
+fn plain_text(value: &Bound<'_, PyAny>) -> Result<String, Refusal> {
+    value
+        .extract()
+        .map_err(|_| Refusal::new("a string holds an unpaired surrogate, which is not UTF-8"))
+}
+
+/// One thing is a list of one.
+fn listed<'py>(value: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
+    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+        return value.clone();
+    }
+    let one = PyList::empty(value.py());
+    // Appending to a fresh list fails only without memory.
+    let _ = one.append(value);
+    one.into_any()
+}
+
+fn members<'py, const N: usize>(
+    py: Python<'py>,
+    members: [(&str, Option<Bound<'py, PyAny>>); N],
+) -> PyResult<Bound<'py, PyAny>> {
+    let dict = PyDict::new(py);
+    for (name, value) in members {
+        dict.set_item(name, value)?;
+    }
+    dict.into_bound_py_any(py)
+}
+
+#[pymethods]
+impl PyResultValue {
+    #[staticmethod]
+    #[pyo3(signature = (text, *, metadata=None))]
+    fn text(text: &Bound<'_, PyString>, metadata: Metadata<'_>) -> Self {
+        Self::new("text", text, metadata)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (value, *, metadata=None))]
+    fn structured(value: &Bound<'_, PyAny>, metadata: Metadata<'_>) -> Self {
+        Self::new("structured", value, metadata)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (content, *, metadata=None))]
+    fn content(content: &Bound<'_, PyAny>, metadata: Metadata<'_>) -> Self {
+        Self::new("content", content, metadata)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (text, *, metadata=None))]
+    fn error(text: &Bound<'_, PyString>, metadata: Metadata<'_>) -> Self {
+        Self::new("error", text, metadata)
+    }
+
+    #[staticmethod]
+    fn raw(result: &Bound<'_, PyDict>) -> Self {
+        Self::new("raw", result, None)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (result, *, metadata=None))]
+    fn wire(result: &Bound<'_, PyDict>, metadata: Metadata<'_>) -> Self {
+        Self::new("wire", result, metadata)
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (*, input_requests=None, request_state=None, metadata=None))]
+    fn input_required<'py>(
+        py: Python<'py>,
+        input_requests: Option<Bound<'py, PyDict>>,
+        request_state: Option<Bound<'py, PyString>>,
+        metadata: Metadata<'py>,
+    ) -> PyResult<Self> {
+        if input_requests.is_none() && request_state.is_none() {
+            return Err(PyValueError::new_err(
+                "give input_requests, request_state, or both",
+            ));
+        }
+        let value = members(
+            py,
+            [
+                ("input_requests", input_requests.map(Bound::into_any)),
+                ("request_state", request_state.map(Bound::into_any)),
+            ],
+        )?;
+        Ok(Self::new("input_required", &value, metadata))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (contents, *, metadata=None, ttl_ms=None, cache_scope=None))]
+    fn resource_read<'py>(
+        py: Python<'py>,
+        contents: Bound<'py, PyAny>,
+        metadata: Metadata<'py>,
+        ttl_ms: Option<Bound<'py, PyAny>>,
+        cache_scope: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Self> {
+        let value = members(
+            py,
+            [
+                ("contents", Some(contents)),
+                ("ttl_ms", ttl_ms),
+                ("cache_scope", cache_scope),
+            ],
+        )?;
+        Ok(Self::new("resource_read", &value, metadata))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (messages, *, description=None, metadata=None))]
+    fn prompt_get<'py>(
+        py: Python<'py>,
+        messages: Bound<'py, PyAny>,
+        description: Option<Bound<'py, PyString>>,
+        metadata: Metadata<'py>,
+    ) -> PyResult<Self> {
+        let description = description.map(Bound::into_any);
+        let value = members(
+            py,
+            [("messages", Some(messages)), ("description", description)],
+        )?;
+        Ok(Self::new("prompt_get", &value, metadata))
+    }
+
+    #[staticmethod]
+    #[pyo3(signature = (values, *, total=None, has_more=None, metadata=None))]
+    fn completion<'py>(
+        py: Python<'py>,
+        values: Bound<'py, PyAny>,
+        total: Option<u64>,
+        has_more: Option<bool>,
+        metadata: Metadata<'py>,
+    ) -> PyResult<Self> {
+        if !values.is_instance_of::<PyList>() && !values.is_instance_of::<PyTuple>() {
+            return Err(PyTypeError::new_err("values must be a list of strings"));
+        }
+        let total = total.map(|total| total.into_bound_py_any(py)).transpose()?;
+        let has_more = has_more
+            .map(|more| more.into_bound_py_any(py))
+            .transpose()?;
+        let value = members(
+            py,
+            [
+                ("values", Some(values)),
+                ("total", total),
+                ("has_more", has_more),
+            ],
+        )?;
+        Ok(Self::new("completion", &value, metadata))
+    }
+
+    #[getter]
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    #[getter]
+    fn value<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.value.bind(py)
+    }
+
+    #[getter]
+    fn metadata<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        match &self.metadata {
+            Some(metadata) => metadata.bind(py).clone(),
+            None => PyDict::new(py).into_any(),
+        }
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!(
+            "Result.{}({})",
+            self.kind,
+            self.value.bind(py).repr()?
+        ))
+    }
+}
+
+impl PartialEq for PyResultValue {
+    fn eq(&self, other: &Self) -> bool {
+        Python::attach(|py| {
+            let metadata = match (&self.metadata, &other.metadata) {
+                (None, None) => true,
+                (Some(a), Some(b)) => a.bind(py).eq(b).unwrap_or(false),
+                _ => false,
+            };
+            self.kind == other.kind
+                && metadata
+                && self.value.bind(py).eq(&other.value).unwrap_or(false)
+        })
+    }
+}

@@ -1,0 +1,41 @@
+//! Schemas asked about from Python, when a tool is declared.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use snodo_core::json::{self, Json};
+use snodo_core::limits::Limits;
+use snodo_core::schema::{Schema, SchemaError, Validator};
+
+fn read(text: &[u8]) -> PyResult<Json> {
+    json::parse(text, &Limits::default()).map_err(|error| PyValueError::new_err(error.to_string()))
+}
+
+/// Whether a tool's schema is accepted: `None`, or where it is wrong and why.
+#[pyfunction]
+pub(crate) fn check_schema(schema: &[u8], output: bool) -> PyResult<Option<(String, String)>> {
+    let schema = match read(schema) {
+        Ok(schema) => schema,
+        Err(error) => {
+            return Ok(Some((
+                String::new(),
+                Python::attach(|py| error.value(py).to_string()),
+            )));
+        }
+    };
+    let checked = if output {
+        Schema::output(&schema, Validator::Full)
+    } else {
+        Schema::input(&schema, Validator::Full)
+    };
+    Ok(checked
+        .err()
+        .map(|SchemaError { path, reason }| (path, reason)))
+}
+
+/// What is wrong with a value, as pairs of path and rule.
+#[pyfunction]
+pub(crate) fn validate(schema: &[u8], instance: &[u8]) -> PyResult<Vec<(String, String)>> {
+    let schema = Schema::standalone(&read(schema)?)
+        .map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(schema.failures(&read(instance)?))
+}

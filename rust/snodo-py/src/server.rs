@@ -1,0 +1,354 @@
+//! The frozen class that Python builds, serves and stops.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::FromRawFd;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use snodo_core::context::{Arrival, Transport};
+use snodo_core::pipeline::Prepared;
+use snodo_core::runtime::Runtime;
+use snodo_server::bind::{BindError, HttpOptions, HttpServer};
+use snodo_server::cancel::CancelToken;
+use snodo_server::handler::Handler;
+use snodo_server::service::Service;
+use snodo_server::transport::serve_stdio;
+use tokio::sync::watch;
+
+use crate::handler::{PyHandler, PyTool, State};
+use crate::lane::{EventLoopLane, ThreadLane};
+use crate::settings::{self, Options, configuration_error};
+
+/// The runtime of the transports: one for the process, made at its first use.
+fn tokio_runtime() -> &'static tokio::runtime::Runtime {
+    static RUNTIME: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
+    RUNTIME.get_or_init(|| {
+        tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .thread_name("snodo-io")
+            .build()
+            .expect("the system has threads and a poller to give")
+    })
+}
+
+/// A server that nothing can change any more.
+#[pyclass(frozen, name = "Runtime", module = "snodo._snodo")]
+pub(crate) struct PyRuntime {
+    service: Arc<Service>,
+    threads: Arc<ThreadLane>,
+    event_loop: Arc<EventLoopLane>,
+    state: State,
+    has_coroutines: bool,
+}
+
+#[pymethods]
+impl PyRuntime {
+    #[new]
+    fn new(options: &Bound<'_, PyDict>, specs: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
+        let py = options.py();
+        let options = Options(options);
+        let validator = options.validator()?;
+        let debug = options.get::<bool>("debug")?.unwrap_or(false);
+        let state = State::default();
+        let mut definitions = Vec::with_capacity(specs.len());
+        let mut plans = HashMap::with_capacity(specs.len());
+        for spec in &specs {
+            let definition = settings::tool(spec, validator)?;
+            let plan = Arc::new(PyTool::read(spec, debug, state.clone())?);
+            plans.insert(definition.name.clone(), plan);
+            definitions.push(definition);
+        }
+        let runtime = Runtime::new(options.settings()?, definitions)
+            .map_err(|error| configuration_error(py, error))?;
+        let threads = ThreadLane::new(options.get::<usize>("threads")?.unwrap_or(256).max(1));
+        let event_loop = EventLoopLane::new()?;
+        // The registry has sorted the tools; the handlers follow its order.
+        let handlers: Vec<Arc<dyn Handler>> = runtime
+            .registry
+            .tools
+            .iter()
+            .map(|tool| plans[&tool.name].clone())
+            .map(|plan| -> Arc<dyn Handler> {
+                Arc::new(match plan.is_async {
+                    true => PyHandler::EventLoop(plan, event_loop.clone()),
+                    false => PyHandler::Thread(plan, threads.clone()),
+                })
+            })
+            .collect();
+        let has_coroutines = plans.values().any(|plan| plan.is_async);
+        let service = Arc::new(Service::new(Arc::new(runtime), handlers));
+        Ok(Self {
+            service,
+            threads,
+            event_loop,
+            state,
+            has_coroutines,
+        })
+    }
+
+    /// Whether any tool needs an event loop.
+    #[getter]
+    fn has_coroutines(&self) -> bool {
+        self.has_coroutines
+    }
+
+    /// Whether a loop runs the coroutines already.
+    #[getter]
+    fn has_loop(&self) -> bool {
+        self.event_loop.is_attached()
+    }
+
+    /// The revisions served, newest first.
+    #[getter]
+    fn versions(&self) -> Vec<&'static str> {
+        self.service.runtime().settings.versions().collect()
+    }
+
+    /// Plain functions that are in Python just now.
+    #[getter]
+    fn running_threads(&self) -> usize {
+        self.threads.running()
+    }
+
+    /// Makes a value `context.state`.
+    #[pyo3(signature = (value))]
+    fn set_state(&self, value: Option<Py<PyAny>>) {
+        self.state.set(value);
+    }
+
+    /// Runs the coroutines on this loop. Call it on the loop's own thread.
+    fn attach_loop(&self, event_loop: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.event_loop.attach(event_loop)
+    }
+
+    fn detach_loop(&self, event_loop: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.event_loop.detach(event_loop)
+    }
+
+    /// Serves one message in this process: the answer, or `None` where there is none.
+    fn handle<'py>(&self, py: Python<'py>, message: &[u8]) -> Option<Bound<'py, PyBytes>> {
+        let arrival = Arrival {
+            transport: Transport::Direct,
+            headers: None,
+            principal: None,
+        };
+        let answer = py.detach(|| match self.service.prepare(message, arrival) {
+            Prepared::Answer(answer) => Some(answer),
+            Prepared::Call(call) => {
+                tokio_runtime().block_on(self.service.run(call, CancelToken::new()))
+            }
+            Prepared::Cancel(_) | Prepared::Silence => None,
+        });
+        answer.map(|answer| PyBytes::new(py, &answer.body))
+    }
+
+    /// Binds and begins to serve HTTP.
+    #[pyo3(signature = (*, host, port, path, allowed_hosts, allowed_origins, signals))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "keywords of a Python call, taken apart here only"
+    )]
+    fn serve_http(
+        &self,
+        py: Python<'_>,
+        host: String,
+        port: u16,
+        path: String,
+        allowed_hosts: Vec<String>,
+        allowed_origins: Vec<String>,
+        signals: bool,
+    ) -> PyResult<PyServing> {
+        let options = HttpOptions {
+            host,
+            port,
+            path,
+            allowed_hosts,
+            allowed_origins,
+        };
+        let bound = py.detach(|| HttpServer::bind(self.service.clone(), &options));
+        let server = bound.map_err(|error| match error {
+            BindError::Path(_) | BindError::Entry(_) => configuration_error(py, error),
+            _ => PyOSError::new_err(error.to_string()),
+        })?;
+        let url = format!("http://{}{}", server.address(), options.path);
+        let drain = self.service.runtime().settings.limits.drain_timeout;
+        Ok(PyServing::start(
+            Some(url),
+            signals,
+            drain + LAST_WORDS,
+            |stop| server.serve(stopped(stop)),
+        ))
+    }
+
+    /// Begins to serve the two file descriptors, which it takes over.
+    #[pyo3(signature = (*, input, output, signals))]
+    fn serve_stdio(&self, input: i32, output: i32, signals: bool) -> PyServing {
+        #[expect(unsafe_code, reason = "Python hands over plain numbers")]
+        // SAFETY: the caller made both with `os.dup` for this call and does not use them again.
+        let (input, output) = unsafe { (File::from_raw_fd(input), File::from_raw_fd(output)) };
+        let service = self.service.clone();
+        PyServing::start(None, signals, INTERRUPTED, move |stop| async move {
+            serve_stdio(service, input, output, stopped(stop))
+                .await
+                .map_err(io::Error::other)
+        })
+    }
+
+    /// Ends the threads that have nothing to do.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.threads.close());
+    }
+}
+
+/// A transport under way.
+#[pyclass(frozen, name = "Serving", module = "snodo._snodo")]
+pub(crate) struct PyServing {
+    url: Option<String>,
+    stop: watch::Sender<bool>,
+    done: Arc<Done>,
+    /// Whether signals end it without Python's help.
+    signals: bool,
+}
+
+/// How a transport ended, once it has.
+#[derive(Default)]
+struct Done {
+    outcome: Mutex<Option<Result<(), String>>>,
+    changed: Condvar,
+}
+
+impl PyServing {
+    /// Starts a transport. `patience`: time from the first signal, or the end of input, to the end
+    /// of the process, whatever Python does meanwhile.
+    fn start<F>(
+        url: Option<String>,
+        signals: bool,
+        patience: Duration,
+        serve: impl FnOnce(watch::Receiver<bool>) -> F,
+    ) -> Self
+    where
+        F: Future<Output = io::Result<()>> + Send + 'static,
+    {
+        let (stop, stopped) = watch::channel(false);
+        let done = Arc::new(Done::default());
+        if signals {
+            tokio_runtime().spawn(end_on_signals(stop.clone(), patience));
+        }
+        let serving = serve(stopped);
+        let told = done.clone();
+        tokio_runtime().spawn(async move {
+            let outcome = serving.await.map_err(|error| error.to_string());
+            if signals {
+                exit_after(LAST_WORDS, 0);
+            }
+            *told.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
+            told.changed.notify_all();
+        });
+        Self {
+            url,
+            stop,
+            done,
+            signals,
+        }
+    }
+}
+
+#[pymethods]
+impl PyServing {
+    /// Where it is served, for HTTP.
+    #[getter]
+    fn url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
+    /// Begins to end it: calls under way may finish within the drain time.
+    fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Blocks until it has ended.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        // Without our own signal handling Python's must have its turn now and then.
+        let turn = if self.signals {
+            Duration::from_secs(3600)
+        } else {
+            Duration::from_millis(200)
+        };
+        loop {
+            let ended = py.detach(|| {
+                let outcome = self
+                    .done
+                    .outcome
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner);
+                let (outcome, _) = self
+                    .done
+                    .changed
+                    .wait_timeout_while(outcome, turn, |outcome| outcome.is_none())
+                    .unwrap_or_else(PoisonError::into_inner);
+                outcome.clone()
+            });
+            match ended {
+                Some(Ok(())) => return Ok(()),
+                Some(Err(error)) => return Err(PyOSError::new_err(error)),
+                None => py.check_signals()?,
+            }
+        }
+    }
+}
+
+/// Waits until told to stop.
+async fn stopped(mut stop: watch::Receiver<bool>) {
+    // An error means that the last sender is gone, and then nobody can say stop.
+    if stop.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Time from a signal to the end of a process that serves a pipe.
+const INTERRUPTED: Duration = Duration::from_millis(400);
+
+/// Time that Python gets to leave its lifespan and end, once a transport that owns the process is over.
+const LAST_WORDS: Duration = Duration::from_millis(700);
+
+/// The first signal ends gently, the second at once.
+async fn end_on_signals(stop: watch::Sender<bool>, patience: Duration) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) = (
+        signal(SignalKind::interrupt()),
+        signal(SignalKind::terminate()),
+    ) else {
+        return; // then the system's own handling is left in place
+    };
+    let mut next = async || {
+        tokio::select! {
+            _ = interrupt.recv() => 130,
+            _ = terminate.recv() => 143,
+        }
+    };
+    next().await;
+    exit_after(patience, 0);
+    stop.send_replace(true);
+    let status = next().await;
+    exit_after(Duration::ZERO, status);
+}
+
+/// Ends the process unless it has ended by itself by then.
+fn exit_after(patience: Duration, status: i32) {
+    std::thread::spawn(move || {
+        std::thread::sleep(patience);
+        #[expect(
+            unsafe_code,
+            reason = "there is no safe way to end without destructors"
+        )]
+        // SAFETY: `_exit` takes any status and does not return; what it skips is what hangs.
+        unsafe {
+            libc::_exit(status)
+        }
+    });
+}

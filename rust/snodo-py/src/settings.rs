@@ -1,0 +1,231 @@
+//! The plain values that Python hands over, as settings and definitions of the core.
+
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use snodo_core::dialect::{self, Dialect};
+use snodo_core::json::{self, Json, Object};
+use snodo_core::limits::Limits;
+use snodo_core::registry::Tool;
+use snodo_core::runtime::{Cache, Scope, Settings};
+use snodo_core::schema::{Schema, Validator};
+
+use crate::convert::encode;
+use crate::imports;
+
+/// `ConfigurationError(text)`.
+pub(crate) fn configuration_error(py: Python<'_>, text: impl std::fmt::Display) -> PyErr {
+    match imports::configuration_error(py) {
+        Ok(kind) => PyErr::from_type(kind.clone(), text.to_string()),
+        Err(error) => error,
+    }
+}
+
+/// The options of a `Server`, checked by it already as far as their types go.
+pub(crate) struct Options<'a, 'py>(pub(crate) &'a Bound<'py, PyDict>);
+
+impl<'py> Options<'_, 'py> {
+    pub(crate) fn get<T>(&self, name: &str) -> PyResult<Option<T>>
+    where
+        T: for<'a> FromPyObject<'a, 'py, Error = PyErr>,
+    {
+        match self.0.get_item(name)? {
+            Some(value) if !value.is_none() => value.extract().map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) fn validator(&self) -> PyResult<Validator> {
+        Ok(match self.get::<String>("validator")?.as_deref() {
+            Some("basic") => Validator::Basic,
+            Some("passthrough") => Validator::Passthrough,
+            Some("custom") => Validator::Custom,
+            _ => Validator::Full,
+        })
+    }
+
+    pub(crate) fn settings(&self) -> PyResult<Settings> {
+        let py = self.0.py();
+        let info = self
+            .0
+            .get_item("server_info")?
+            .unwrap_or_else(|| PyDict::new(py).into_any());
+        let info = encode(&info).map_err(|refusal| {
+            configuration_error(
+                py,
+                format!("server_info must contain only JSON values: {refusal}"),
+            )
+        })?;
+        let limits = self.limits()?;
+        let server_info = match json::parse(&info, &limits) {
+            Ok(Json::Object(object)) => object,
+            _ => Object::new(),
+        };
+        Ok(Settings {
+            server_info,
+            instructions: self.get("instructions")?,
+            dialects: self.dialects()?,
+            page_size: self.get("page_size")?,
+            discover_cache: self.cache("discover_cache")?,
+            tools_cache: self.cache("tools_cache")?,
+            limits,
+        })
+    }
+
+    fn dialects(&self) -> PyResult<Vec<&'static dyn Dialect>> {
+        let Some(wanted) = self.get::<Vec<String>>("protocols")? else {
+            return Ok(dialect::ALL.to_vec());
+        };
+        let known = |name: &String| {
+            dialect::ALL
+                .into_iter()
+                .find(|known| known.version() == name)
+        };
+        wanted
+            .iter()
+            .map(|name| {
+                known(name).ok_or_else(|| {
+                    let names: Vec<_> = dialect::ALL.iter().map(|known| known.version()).collect();
+                    let text = format!(
+                        "unknown protocol revision {name:?}; known: {}",
+                        names.join(", ")
+                    );
+                    configuration_error(self.0.py(), text)
+                })
+            })
+            .collect()
+    }
+
+    fn cache(&self, name: &str) -> PyResult<Cache> {
+        let Some((ttl_ms, scope)) = self.get::<(u64, String)>(name)? else {
+            return Ok(Cache::default());
+        };
+        let scope = if scope == "public" {
+            Scope::Public
+        } else {
+            Scope::Private
+        };
+        Ok(Cache { ttl_ms, scope })
+    }
+
+    fn limits(&self) -> PyResult<Limits> {
+        let mut limits = Limits::default();
+        if let Some(timeout) = self.get::<f64>("timeout")? {
+            limits.call_timeout = Some(seconds(self.0.py(), "timeout", timeout)?);
+        } else if self.0.contains("timeout")? {
+            limits.call_timeout = None;
+        }
+        let Some(given) = self.0.get_item("limits")? else {
+            return Ok(limits);
+        };
+        let given = given.cast::<PyDict>()?;
+        for (name, value) in given.iter() {
+            let name: String = name.extract()?;
+            set_limit(&mut limits, &name, &value)?;
+        }
+        Ok(limits)
+    }
+}
+
+fn set_limit(limits: &mut Limits, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = value.py();
+    let count = || {
+        value.extract::<usize>().map_err(|_| {
+            configuration_error(
+                py,
+                format!("limit {name} must be an integer of zero or more"),
+            )
+        })
+    };
+    let time = || {
+        let given = value.extract::<f64>().map_err(|_| {
+            configuration_error(py, format!("limit {name} must be a number of seconds"))
+        })?;
+        seconds(py, name, given)
+    };
+    match name {
+        "body_bytes" => limits.body_bytes = count()?,
+        "line_bytes" => limits.line_bytes = count()?,
+        "json_depth" => limits.json_depth = count()?,
+        "integer_digits" => limits.integer_digits = count()?,
+        "id_bytes" => limits.id_bytes = count()?,
+        "cursor_bytes" => limits.cursor_bytes = count()?,
+        "head_bytes" => limits.head_bytes = count()?,
+        "connections" => limits.connections = count()?,
+        "running" => limits.running = count()?,
+        "queued" => limits.queued = count()?,
+        "result_bytes" => limits.result_bytes = count()?,
+        "head_timeout" => limits.head_timeout = time()?,
+        "body_timeout" => limits.body_timeout = time()?,
+        "write_timeout" => limits.write_timeout = time()?,
+        "eof_timeout" => limits.eof_timeout = time()?,
+        "drain_timeout" => limits.drain_timeout = time()?,
+        _ => {
+            return Err(configuration_error(
+                py,
+                format!("there is no limit named {name}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn seconds(py: Python<'_>, name: &str, value: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(value).map_err(|_| {
+        configuration_error(
+            py,
+            format!("{name} must be a number of seconds, zero or more"),
+        )
+    })
+}
+
+/// A `ToolSpec` as a definition of the core.
+pub(crate) fn tool(spec: &Bound<'_, PyAny>, validator: Validator) -> PyResult<Tool> {
+    let py = spec.py();
+    let name: String = spec.getattr("name")?.extract()?;
+    let wrong =
+        |what: &dyn std::fmt::Display| configuration_error(py, format!("tool {name:?}: {what}"));
+    let text: Vec<u8> = spec.getattr("definition")?.extract()?;
+    let definition = match json::parse(&text, &Limits::default()) {
+        Ok(Json::Object(definition)) => definition,
+        Ok(_) => return Err(wrong(&"its definition is not an object")),
+        Err(error) => return Err(wrong(&error)),
+    };
+    let input = definition
+        .get("inputSchema")
+        .ok_or_else(|| wrong(&"it has no input schema"))?;
+    let input = Schema::input(input, validator).map_err(|error| wrong(&error))?;
+    let output = definition
+        .get("outputSchema")
+        .map(|schema| Schema::output(schema, validator));
+    let output = output.transpose().map_err(|error| wrong(&error))?;
+    let timeout: Option<f64> = spec.getattr("timeout")?.extract()?;
+    let timeout = timeout
+        .map(|timeout| seconds(py, "timeout", timeout))
+        .transpose()?;
+    Ok(Tool {
+        null_is_absent: null_is_absent(spec)?,
+        timeout_ms: timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+        name,
+        definition,
+        input,
+        output,
+    })
+}
+
+fn null_is_absent(spec: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+    let slots = spec.getattr("slots")?;
+    let mut names = Vec::new();
+    if !slots.is_none() {
+        for slot in slots.try_iter()? {
+            let slot = slot?;
+            if slot.getattr("null_is_default")?.extract()?
+                && let Some(key) = slot.getattr("key")?.extract()?
+            {
+                names.push(key);
+            }
+        }
+    }
+    Ok(names)
+}
