@@ -308,6 +308,15 @@ fn compare(left: &Json, right: &Json) -> Ordering {
                 (None, Some(_)) => Ordering::Greater,
             }
         }
+        // What is big is so because no 64 bits hold it.
+        (Json::Big(big), Json::Int(_)) => {
+            if big.starts_with('-') {
+                Ordering::Less
+            } else {
+                Ordering::Greater
+            }
+        }
+        (Json::Int(_), Json::Big(_)) => compare(right, left).reverse(),
         _ => double(left).total_cmp(&double(right)),
     }
 }

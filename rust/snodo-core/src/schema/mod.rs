@@ -19,7 +19,7 @@ pub use mirror::{Mirror, MirrorKind};
 
 use self::basic::Basic;
 use self::node::{Ours, View};
-use self::rule::Source;
+use self::rule::Context;
 use self::stringified::Stringified;
 use crate::json::{Json, Object, parse};
 use crate::limits::{Limits, MAX_JSON_DEPTH};
@@ -214,14 +214,12 @@ impl Schema {
 
 impl Full {
     fn failures(&self, value: View<'_>) -> Vec<rule::Failure> {
-        validate::failures(
-            &self.validator,
+        let context = Context {
+            schema: &self.schema,
             value,
-            Source {
-                schema: &self.schema,
-                arguments: self.arguments,
-            },
-        )
+            arguments: self.arguments,
+        };
+        validate::failures(&self.validator, context)
     }
 }
 

@@ -1,34 +1,57 @@
 //! Our JSON as the validator library sees it: read in place, nothing converted, every digit kept.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
+use std::sync::OnceLock;
 
 use jsonschema_value::types::JsonType;
 use jsonschema_value::{Array, JsonNumber, LazyInstance, Node, NodeIdentity};
 use serde_json::Value;
 
 use super::equal::{all_distinct, equal, equal_objects};
-use crate::json::{Json, Object};
+use crate::json::{Json, Object, parse, write_string};
+use crate::limits::{Limits, MAX_JSON_DEPTH};
 
 /// Names our representation to the library.
 pub(super) struct Ours;
 
-/// How many more failures may be recorded. When none may, arrays and objects look empty, so that
-/// explaining a value of nothing but mistakes ends.
+/// A look at why a value is refused, which must not grow with the number of its mistakes.
 #[derive(Debug)]
-pub(super) struct Budget(Cell<usize>);
+pub(super) struct Diagnosis<'a> {
+    root: View<'a>,
+    /// How many more failures may be recorded. When none may, arrays and objects look empty, so that
+    /// explaining a value of nothing but mistakes ends.
+    left: Cell<usize>,
+    /// The value with everything blank but its structure, as JSON text.
+    outline: OnceCell<Vec<u8>>,
+}
 
-impl Budget {
-    pub(super) fn new(failures: usize) -> Self {
-        Self(Cell::new(failures))
+impl<'a> Diagnosis<'a> {
+    pub(super) fn new(root: View<'a>, failures: usize) -> Self {
+        Self {
+            root,
+            left: Cell::new(failures),
+            outline: OnceCell::new(),
+        }
     }
 
-    fn spend(&self) {
-        self.0.set(self.0.get().saturating_sub(1));
+    /// The value to be looked at.
+    pub(super) fn view(&self) -> View<'_> {
+        View {
+            diagnosis: Some(self),
+            ..self.root
+        }
     }
 
-    fn is_spent(&self) -> bool {
-        self.0.get() == 0
+    fn outline(&self) -> &[u8] {
+        self.outline.get_or_init(|| {
+            let mut out = Vec::new();
+            match self.root.value {
+                Kind::Any(value) => write_outline(value, &mut out),
+                Kind::Object(object) => write_object_outline(object, &mut out),
+            }
+            out
+        })
     }
 }
 
@@ -36,7 +59,7 @@ impl Budget {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct View<'a> {
     value: Kind<'a>,
-    budget: Option<&'a Budget>,
+    diagnosis: Option<&'a Diagnosis<'a>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -50,29 +73,42 @@ impl<'a> View<'a> {
     pub(super) fn new(value: &'a Json) -> Self {
         Self {
             value: Kind::Any(value),
-            budget: None,
+            diagnosis: None,
         }
     }
 
     pub(super) fn object(value: &'a Object) -> Self {
         Self {
             value: Kind::Object(value),
-            budget: None,
+            diagnosis: None,
         }
     }
 
-    /// The same value, for a look at its failures.
-    pub(super) fn with_budget(self, budget: &'a Budget) -> Self {
-        Self {
-            budget: Some(budget),
-            ..self
+    /// The members of the object at this path.
+    pub(super) fn members_at(self, path: &[String]) -> Option<&'a Object> {
+        let at = path
+            .iter()
+            .try_fold(self, |view, key| match (view.members(), view.json()) {
+                (Some(object), _) => object.get(key).map(|value| view.child(value)),
+                (None, Some(Json::Array(items))) => items
+                    .get(key.parse::<usize>().ok()?)
+                    .map(|item| view.child(item)),
+                _ => None,
+            });
+        at?.members()
+    }
+
+    fn members(self) -> Option<&'a Object> {
+        match self.value {
+            Kind::Any(value) => value.as_object(),
+            Kind::Object(object) => Some(object),
         }
     }
 
     fn child(self, value: &'a Json) -> Self {
         Self {
             value: Kind::Any(value),
-            budget: self.budget,
+            ..self
         }
     }
 
@@ -83,8 +119,16 @@ impl<'a> View<'a> {
         }
     }
 
+    fn address(self) -> usize {
+        match self.value {
+            Kind::Any(value) => std::ptr::from_ref(value).addr(),
+            Kind::Object(object) => std::ptr::from_ref(object).addr(),
+        }
+    }
+
     fn is_spent(self) -> bool {
-        self.budget.is_some_and(Budget::is_spent)
+        self.diagnosis
+            .is_some_and(|diagnosis| diagnosis.left.get() == 0)
     }
 
     /// A value of the same type that says nothing else. Failures carry this instead of what was sent:
@@ -100,6 +144,49 @@ impl<'a> View<'a> {
             Kind::Any(Json::Object(_)) | Kind::Object(_) => Value::Object(serde_json::Map::new()),
         }
     }
+}
+
+fn write_outline(value: &Json, out: &mut Vec<u8>) {
+    match value {
+        Json::Array(items) => {
+            out.push(b'[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                write_outline(item, out);
+            }
+            out.push(b']');
+        }
+        Json::Object(object) => write_object_outline(object, out),
+        Json::Int(_) | Json::Big(_) => out.push(b'0'),
+        Json::Float(_) => out.extend_from_slice(b"0.5"),
+        Json::String(_) => out.extend_from_slice(b"\"\""),
+        Json::Bool(_) => out.extend_from_slice(b"false"),
+        Json::Null => out.extend_from_slice(b"null"),
+    }
+}
+
+fn write_object_outline(object: &Object, out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (at, (key, value)) in object.iter().enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        write_string(key, out);
+        out.push(b':');
+        write_outline(value, out);
+    }
+    out.push(b'}');
+}
+
+/// An outline as the library wants it.
+fn read_outline(outline: &[u8], _: u32) -> Value {
+    let limits = Limits {
+        json_depth: MAX_JSON_DEPTH,
+        ..Limits::default()
+    };
+    parse(outline, &limits).map_or(Value::Null, |value| value.to_serde())
 }
 
 impl jsonschema_value::Json for Ours {
@@ -130,10 +217,7 @@ impl<'a> Node<'a, Ours> for View<'a> {
     type Number = Number<'a>;
 
     fn as_object(&self) -> Option<Members<'a>> {
-        let object = match self.value {
-            Kind::Any(value) => value.as_object()?,
-            Kind::Object(object) => object,
-        };
+        let object = self.members()?;
         Some(Members {
             object,
             view: *self,
@@ -212,17 +296,24 @@ impl<'a> Node<'a, Ours> for View<'a> {
     }
 
     fn lazy_value(&self) -> LazyInstance<'a> {
-        if let Some(budget) = self.budget {
-            budget.spend();
+        let Some(diagnosis) = self.diagnosis else {
+            return LazyInstance::Ready(self.to_value());
+        };
+        diagnosis.left.set(diagnosis.left.get().saturating_sub(1));
+        // Where a pattern could not be matched to its end the library looks for the place in the root.
+        if self.address() == diagnosis.root.address() {
+            return LazyInstance::Deferred {
+                bytes: diagnosis.outline(),
+                tag: 0,
+                make: read_outline,
+                cell: OnceLock::new(),
+            };
         }
-        LazyInstance::Ready(Cow::Owned(self.blank()))
+        LazyInstance::Ready(self.to_value())
     }
 
     fn identity(&self) -> Option<NodeIdentity> {
-        Some(NodeIdentity::new(match self.value {
-            Kind::Any(value) => std::ptr::from_ref(value).addr(),
-            Kind::Object(object) => std::ptr::from_ref(object).addr(),
-        }))
+        Some(NodeIdentity::new(self.address()))
     }
 }
 

@@ -11,7 +11,8 @@ use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
 use super::check::find;
-use crate::json::{Json, write_string};
+use super::node::View;
+use crate::json::{Json, Object, write_string};
 use crate::limits::{ECHOED_CHARACTERS, FAILURES_TOLD};
 use crate::suggest::closest;
 
@@ -40,29 +41,51 @@ impl Failure {
     }
 }
 
-/// The schema a value failed, for suggestions, and whether its root is the arguments of a tool.
+/// What an error speaks of.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Source<'a> {
+pub(super) struct Context<'a> {
+    /// The schema, for suggestions.
     pub schema: &'a Json,
+    /// The value, for the names that are not known.
+    pub value: View<'a>,
+    /// Whether that is the arguments of a tool.
     pub arguments: bool,
 }
 
 /// What an error says.
-pub(super) fn explain(error: &ValidationError<'_>, source: Option<Source<'_>>) -> Vec<Failure> {
+pub(super) fn explain(error: &ValidationError<'_>, context: Option<Context<'_>>) -> Vec<Failure> {
     let one = |rule: String| vec![failure(error, rule)];
     match error.kind() {
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             unexpected
                 .iter()
                 .take(FAILURES_TOLD)
-                .map(|name| failure(error, unknown(name, error, source)))
+                .map(|name| failure(error, unknown(name, error, context)))
                 .collect()
         }
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-            alternatives(error, context, source)
+        // Without `properties` every member is unknown, and the library names none.
+        Kind::FalseSchema
+            if error
+                .schema_path()
+                .as_str()
+                .ends_with("/additionalProperties") =>
+        {
+            let place = failure(error, String::new()).path;
+            let object = context.and_then(|context| context.value.members_at(&place));
+            let names = object
+                .into_iter()
+                .flat_map(Object::iter)
+                .map(|(name, _)| name);
+            names
+                .take(FAILURES_TOLD)
+                .map(|name| failure(error, unknown(name, error, context)))
+                .collect()
+        }
+        Kind::AnyOf { context: branches } | Kind::OneOfNotValid { context: branches } => {
+            alternatives(error, branches, context)
         }
         Kind::PropertyNames { error: inner } => {
-            let rules = explain(inner, source).into_iter();
+            let rules = explain(inner, context).into_iter();
             rules
                 .map(|inner| failure(error, format!("every property name {}", inner.rule)))
                 .collect()
@@ -148,15 +171,15 @@ fn failure(error: &ValidationError<'_>, rule: String) -> Failure {
     }
 }
 
-fn unknown(name: &str, error: &ValidationError<'_>, source: Option<Source<'_>>) -> String {
+fn unknown(name: &str, error: &ValidationError<'_>, context: Option<Context<'_>>) -> String {
     let arguments =
-        source.is_some_and(|source| source.arguments) && error.instance_path().is_empty();
+        context.is_some_and(|context| context.arguments) && error.instance_path().is_empty();
     let noun = if arguments { "argument" } else { "property" };
     let keyword = error.schema_path().as_str();
-    let known = source
-        .and_then(|source| {
+    let known = context
+        .and_then(|context| {
             find(
-                source.schema,
+                context.schema,
                 keyword.rsplit_once('/').map_or("", |(parent, _)| parent),
             )
         })
@@ -173,7 +196,7 @@ fn unknown(name: &str, error: &ValidationError<'_>, source: Option<Source<'_>>) 
 fn alternatives(
     error: &ValidationError<'_>,
     branches: &[Vec<ValidationError<'static>>],
-    source: Option<Source<'_>>,
+    context: Option<Context<'_>>,
 ) -> Vec<Failure> {
     let here = error.instance_path();
     // An alternative for another type altogether was not meant.
@@ -211,7 +234,7 @@ fn alternatives(
         nearest
             .into_iter()
             .flat_map(|branch| branch.iter())
-            .flat_map(|error| explain(error, source))
+            .flat_map(|error| explain(error, context))
             .collect()
     };
     if told.is_empty() {
@@ -231,9 +254,9 @@ fn expected_types(error: &ValidationError<'_>, here: &Location) -> Option<Vec<Js
     }
     match error.kind() {
         Kind::Type { kind } => Some(types(kind)),
-        Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
+        Kind::AnyOf { context: branches } | Kind::OneOfNotValid { context: branches } => {
             let mut all = Vec::new();
-            for branch in context {
+            for branch in branches {
                 all.extend(
                     branch
                         .iter()

@@ -47,6 +47,11 @@ impl Stringified {
 
     /// Replaces the arguments that are such text.
     pub(super) fn decode(&self, arguments: &mut Object, limits: &Limits) {
+        // What is decoded lies one level down.
+        let limits = &Limits {
+            json_depth: limits.json_depth.saturating_sub(1),
+            ..limits.clone()
+        };
         for Argument {
             name,
             array,

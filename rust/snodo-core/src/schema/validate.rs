@@ -2,23 +2,19 @@
 
 use jsonschema::Validator;
 
-use super::node::{Budget, Ours, View};
-use super::rule::{Failure, Source, explain};
+use super::node::{Diagnosis, Ours};
+use super::rule::{Context, Failure, explain};
 use crate::limits::{FAILURES_EXAMINED, FAILURES_TOLD};
 
 /// Why a value is refused: at most [`FAILURES_TOLD`] failures, none twice, none if it is accepted.
-pub(super) fn failures(
-    validator: &Validator<Ours>,
-    value: View<'_>,
-    source: Source<'_>,
-) -> Vec<Failure> {
-    if validator.is_valid(value) {
+pub(super) fn failures(validator: &Validator<Ours>, context: Context<'_>) -> Vec<Failure> {
+    if validator.is_valid(context.value) {
         return Vec::new();
     }
-    let budget = Budget::new(FAILURES_EXAMINED);
+    let diagnosis = Diagnosis::new(context.value, FAILURES_EXAMINED);
     let mut told: Vec<Failure> = Vec::new();
-    for error in validator.iter_errors(value.with_budget(&budget)) {
-        for failure in explain(&error, Some(source)) {
+    for error in validator.iter_errors(diagnosis.view()) {
+        for failure in explain(&error, Some(context)) {
             if told.len() == FAILURES_TOLD {
                 return told;
             }

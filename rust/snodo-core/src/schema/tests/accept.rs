@@ -132,7 +132,11 @@ fn a_schema_is_held_to_its_meta_schema() {
             "/type",
             r#"must be one of "array", "boolean", "integer", "null", "number", "object", "string""#,
         ),
-        (r#"{"type":5}"#, "/type", "expected array, got integer"),
+        (
+            r#"{"type":5}"#,
+            "/type",
+            r#"must be one of "array", "boolean", "integer", "null", "number", "object", "string""#,
+        ),
         (
             r#"{"properties":[]}"#,
             "/properties",
@@ -151,7 +155,7 @@ fn a_schema_is_held_to_its_meta_schema() {
         (
             r#"{"properties":{"a":5}}"#,
             "/properties/a",
-            "expected object or boolean, got integer",
+            "expected boolean or object, got integer",
         ),
         (r#"{"allOf":[]}"#, "/allOf", "must have at least 1 item"),
         (

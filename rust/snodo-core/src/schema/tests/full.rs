@@ -118,7 +118,7 @@ const SENTENCES: &[(&str, &str, &[&str])] = &[
     (
         r#"{"prefixItems":[{}],"items":false}"#,
         "[1,2]",
-        &[": must have at most 1 item"],
+        &["/1: is not allowed"],
     ),
     (
         r#"{"prefixItems":[{}],"unevaluatedItems":false}"#,
@@ -152,6 +152,16 @@ const SENTENCES: &[(&str, &str, &[&str])] = &[
         r#"{"properties":{"a":1},"additionalProperties":false}"#,
         r#"{"x":1}"#,
         &[r#": unknown property "x""#],
+    ),
+    (
+        r#"{"additionalProperties":false}"#,
+        r#"{"x":1,"y":2}"#,
+        &[r#": unknown property "x""#, r#": unknown property "y""#],
+    ),
+    (
+        r#"{"items":{"properties":{},"additionalProperties":false}}"#,
+        r#"[{"x":1}]"#,
+        &[r#"/0: unknown property "x""#],
     ),
     (
         r#"{"unevaluatedProperties":false}"#,
