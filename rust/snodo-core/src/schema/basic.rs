@@ -274,8 +274,11 @@ fn sizes(schema: &Object, size: usize, min: &str, max: &str) -> Result<(), &'sta
     bound(max, Ordering::Greater)
 }
 
+/// A keyword, and which order of the number to its bound it allows.
+type Bound = (&'static str, fn(Ordering) -> bool);
+
 fn numeric(schema: &Object, number: &Json) -> Result<(), &'static str> {
-    let bounds: [(&str, fn(Ordering) -> bool); 4] = [
+    let bounds: [Bound; 4] = [
         ("minimum", Ordering::is_ge),
         ("maximum", Ordering::is_le),
         ("exclusiveMinimum", Ordering::is_gt),
@@ -283,13 +286,13 @@ fn numeric(schema: &Object, number: &Json) -> Result<(), &'static str> {
     ];
     for (keyword, holds) in bounds {
         match schema.get(keyword) {
-            None => {}
-            Some(bound @ (Json::Int(_) | Json::Big(_) | Json::Float(_))) => {
-                if !holds(compare(number, bound)) {
-                    return Err("number is outside the declared bound");
-                }
+            Some(bound @ (Json::Int(_) | Json::Big(_) | Json::Float(_)))
+                if holds(compare(number, bound)) => {}
+            Some(Json::Int(_) | Json::Big(_) | Json::Float(_)) => {
+                return Err("number is outside the declared bound");
             }
             Some(_) => return Err("numeric bound must be a number"),
+            None => {}
         }
     }
     Ok(())

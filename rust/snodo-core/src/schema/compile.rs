@@ -34,21 +34,17 @@ fn refusal(error: &ValidationError<'_>) -> SchemaError {
         }
         ValidationErrorKind::Referencing(cause) => SchemaError::new(at, cause.to_string()),
         ValidationErrorKind::Custom { message, .. } => SchemaError::new(at, message.clone()),
-        _ => {
-            let failure = explain(error, None).into_iter().next();
-            failure.map_or_else(
-                || SchemaError::new(at, "is not a valid schema"),
-                |failure| {
-                    let path = failure
-                        .path
-                        .iter()
-                        .map(|key| format!("/{}", walk::escape(key)))
-                        .collect::<String>();
-                    SchemaError::new(path, failure.rule)
-                },
-            )
-        }
+        _ => match explain(error, None).into_iter().next() {
+            Some(failure) => SchemaError::new(pointer(&failure.path), failure.rule),
+            None => SchemaError::new(at, "is not a valid schema"),
+        },
     }
+}
+
+fn pointer(path: &[String]) -> String {
+    path.iter()
+        .flat_map(|key| ["/".to_owned(), walk::escape(key)])
+        .collect()
 }
 
 /// One regular expression for the basic validator.
@@ -65,9 +61,7 @@ pub(super) fn patterns(schema: &Json, found: &mut HashMap<String, Option<Regex>>
         Json::Object(object) => {
             for (key, value) in object.iter() {
                 if let ("pattern", Json::String(text)) = (key, value) {
-                    if !found.contains_key(text) {
-                        found.insert(text.clone(), pattern(text));
-                    }
+                    found.entry(text.clone()).or_insert_with(|| pattern(text));
                 }
                 patterns(value, found);
             }

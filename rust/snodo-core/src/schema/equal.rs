@@ -34,14 +34,14 @@ pub(super) fn equal_objects(left: &Object, right: &Object) -> bool {
 }
 
 fn equal_int_float(int: i64, float: f64) -> bool {
-    // `as` saturates; a float at the edge of the range is 2^63, which no `i64` is.
+    /// 2^63: no `i64` is this large, and -2^63 is one.
+    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
     #[expect(
         clippy::cast_possible_truncation,
-        reason = "the range and the fraction are checked"
+        reason = "range and fraction are checked first"
     )]
-    let same =
-        float.fract() == 0.0 && float.abs() < 9_223_372_036_854_775_808.0 && float as i64 == int;
-    same || (int == i64::MIN && float == -9_223_372_036_854_775_808.0)
+    let same = || float as i64 == int;
+    float.fract() == 0.0 && (-BEYOND..BEYOND).contains(&float) && same()
 }
 
 /// Whether no two items are the same, in a time that no choice of items makes quadratic.

@@ -190,7 +190,7 @@ fn references_stay_inside_and_land_on_schemas() {
         r##"{"$defs":{"a":{"$anchor":"here"}},"$ref":"#here"}"##,
         r##"{"$defs":{"a":{"$dynamicAnchor":"here"}},"$dynamicRef":"#here"}"##,
         r#"{"$defs":{"a":{"$id":"thing"}},"$ref":"thing"}"#,
-        r##"{"$id":"https://example.com/root","$defs":{"a":{"$id":"thing","$defs":{"b":{}}}},"$ref":"https://example.com/thing#/$defs/b"}"##,
+        r#"{"$id":"https://example.com/root","$defs":{"a":{"$id":"thing","$defs":{"b":{}}}},"$ref":"https://example.com/thing#/$defs/b"}"#,
         r##"{"$defs":{"a":{"$id":"thing","$defs":{"b":{}},"items":{"$ref":"#/$defs/b"}}}}"##,
         r#"{"$ref":"https://json-schema.org/draft/2020-12/schema"}"#,
         r##"{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a":{"$id":"#here"}},"items":{"$ref":"#here"}}"##,
@@ -214,7 +214,7 @@ fn references_stay_inside_and_land_on_schemas() {
         (r#"{"$ref":"file:///etc/passwd"}"#, "/$ref", away),
         (r#"{"$ref":"other.json"}"#, "/$ref", away),
         (
-            r##"{"$ref":"http://json-schema.org/draft-04/schema#"}"##,
+            r#"{"$ref":"http://json-schema.org/draft-04/schema#"}"#,
             "/$ref",
             away,
         ),
@@ -260,7 +260,7 @@ fn references_stay_inside_and_land_on_schemas() {
             "$ref has a malformed percent escape",
         ),
         (
-            r##"{"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}}"##,
+            r#"{"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}}"#,
             "/$defs/b/$anchor",
             "this anchor is used twice",
         ),
