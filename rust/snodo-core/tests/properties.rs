@@ -1,8 +1,11 @@
 //! Laws that hold for every input, tried on many.
 
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 use snodo_core::json::{self, Json, Object, ParseError};
 use snodo_core::limits::Limits;
+use snodo_core::schema::{Schema, Validator};
 
 fn values() -> impl Strategy<Value = Json> {
     let big = "-?[1-9][0-9]{19,63}".prop_map(|digits| Json::Big(digits.into()));
@@ -63,6 +66,51 @@ fn agrees_with_serde_json(text: &[u8]) {
         // What only we refuse.
         Err(ParseError::DuplicateKey | ParseError::IntegerDigits | ParseError::Depth) => {}
         Err(_) => assert!(theirs.is_err()),
+    }
+}
+
+/// Schemas in which every kind of keyword meets every other.
+const SCHEMAS: &[&str] = &[
+    r##"{"$defs":{"any":{"anyOf":[{"type":"object","additionalProperties":{"$ref":"#/$defs/any"}},
+        {"type":"array","items":{"$ref":"#/$defs/any"},"uniqueItems":true},{"type":["string","null"],"maxLength":3}]}},
+        "type":"object","additionalProperties":{"$ref":"#/$defs/any"}}"##,
+    r#"{"type":"object","additionalProperties":false}"#,
+    r#"{"type":"object","propertyNames":{"pattern":"^(a|aa)+\\1$"},"minProperties":2,
+        "patternProperties":{"(?=.)a":{"type":"integer"}},"unevaluatedProperties":false}"#,
+    r#"{"type":"object","additionalProperties":{"oneOf":[{"type":"number","multipleOf":0.5},{"minimum":3},
+        {"contains":{"type":"boolean"},"unevaluatedItems":false},{"enum":[[],{"a":1},null]},
+        {"not":{"type":"string"},"if":{"type":"array"},"then":{"minItems":2},"else":{"const":1}}]}}"#,
+];
+
+static COMPILED: LazyLock<Vec<Schema>> = LazyLock::new(|| {
+    let compile = |schema: &&str| {
+        let schema = json::parse(schema.as_bytes(), &Limits::default()).expect("well-formed");
+        [Validator::Full, Validator::Basic]
+            .map(|kind| Schema::input(&schema, kind).expect("accepted"))
+    };
+    SCHEMAS.iter().flat_map(compile).collect()
+});
+
+proptest! {
+    // Each case tries every schema.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn a_refusal_has_its_few_lines_and_arbitrary_arguments_never_panic(value in values()) {
+        let mut arguments = Object::new();
+        arguments.insert("a", value);
+        for schema in COMPILED.iter() {
+            let failures = schema.failures(&Json::Object(arguments.clone()));
+            match schema.check_arguments(&arguments) {
+                Ok(()) => prop_assert!(failures.is_empty()),
+                Err(text) => {
+                    prop_assert_eq!(text.lines().count(), failures.len());
+                    prop_assert!(failures.len() <= 5);
+                }
+            }
+            let content = Json::Object(arguments.clone()).to_vec();
+            prop_assert_eq!(schema.accepts_output(&content), failures.is_empty());
+        }
     }
 }
 

@@ -179,114 +179,124 @@ fn a_schema_is_held_to_its_meta_schema() {
     }
 }
 
+/// References that stay inside and land on a schema, and what only looks like one.
+const SOUND: &[&str] = &[
+    r##"{"$ref":"#"}"##,
+    r##"{"$defs":{"a":{}},"$ref":"#/$defs/a"}"##,
+    r##"{"$defs":{"a/b~c d":{}},"$ref":"#/$defs/a~1b~0c%20d"}"##,
+    r##"{"definitions":{"a":{}},"$ref":"#/definitions/a"}"##,
+    r##"{"properties":{"a":{"$ref":"#/properties/b"},"b":{"items":{}}}}"##,
+    r##"{"$defs":{"a":{"$anchor":"here"}},"$ref":"#here"}"##,
+    r##"{"$defs":{"a":{"$dynamicAnchor":"here"}},"$dynamicRef":"#here"}"##,
+    r#"{"$defs":{"a":{"$id":"thing"}},"$ref":"thing"}"#,
+    r#"{"$id":"https://example.com/root","$defs":{"a":{"$id":"thing","$defs":{"b":{}}}},"$ref":"https://example.com/thing#/$defs/b"}"#,
+    r##"{"$defs":{"a":{"$id":"thing","$defs":{"b":{}},"items":{"$ref":"#/$defs/b"}}}}"##,
+    r#"{"$ref":"https://json-schema.org/draft/2020-12/schema"}"#,
+    r##"{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a":{"$id":"#here"}},"items":{"$ref":"#here"}}"##,
+    // Not references: a property of that name, and data.
+    r#"{"properties":{"$ref":{"type":"string"}}}"#,
+    r#"{"default":{"$ref":"http://example.com/"},"enum":[{"$ref":"x"}],"const":{"$ref":5}}"#,
+];
+
+const AWAY: &str =
+    r##"$ref must stay within this schema, as in "#/$defs/name"; nothing is fetched"##;
+
+/// Schema, place, reason.
+const UNSOUND: &[(&str, &str, &str)] = &[
+    (
+        r#"{"items":{"$ref":"https://example.com/a.json"}}"#,
+        "/items/$ref",
+        AWAY,
+    ),
+    (r#"{"$ref":"http://127.0.0.1:1/a"}"#, "/$ref", AWAY),
+    (r#"{"$ref":"file:///etc/passwd"}"#, "/$ref", AWAY),
+    (r#"{"$ref":"other.json"}"#, "/$ref", AWAY),
+    (
+        r#"{"$ref":"http://json-schema.org/draft-04/schema#"}"#,
+        "/$ref",
+        AWAY,
+    ),
+    (r##"{"$ref":"#/$defs/a"}"##, "/$ref", "$ref leads nowhere"),
+    (
+        r##"{"$ref":"#nowhere"}"##,
+        "/$ref",
+        "$ref names an anchor that does not exist",
+    ),
+    (
+        r##"{"$dynamicRef":"#nowhere"}"##,
+        "/$dynamicRef",
+        "$dynamicRef names an anchor that does not exist",
+    ),
+    (
+        r##"{"$ref":"#/properties","properties":{}}"##,
+        "/$ref",
+        "$ref leads to a place that is not a schema",
+    ),
+    (
+        r##"{"$ref":"#/default","default":{}}"##,
+        "/$ref",
+        "$ref leads to a place that is not a schema",
+    ),
+    (
+        r##"{"$ref":"#/enum/0","enum":[{}]}"##,
+        "/$ref",
+        "$ref leads to a place that is not a schema",
+    ),
+    (
+        r##"{"$ref":"#/x-mine","x-mine":{}}"##,
+        "/$ref",
+        "$ref leads to a place that is not a schema",
+    ),
+    (
+        r##"{"$ref":"#/$defs/a~2"}"##,
+        "/$ref",
+        "$ref has a malformed ~ escape",
+    ),
+    (
+        r##"{"$ref":"#/$defs/%zz"}"##,
+        "/$ref",
+        "$ref has a malformed percent escape",
+    ),
+    (
+        r#"{"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}}"#,
+        "/$defs/b/$anchor",
+        "this anchor is used twice",
+    ),
+    (
+        r#"{"$defs":{"a":{"$id":"x"},"b":{"$id":"x"}}}"#,
+        "/$defs/b/$id",
+        "this $id is used twice",
+    ),
+    (
+        r#"{"$id":"https://JSON-schema.org/mine"}"#,
+        "/$id",
+        "$id must not use the host json-schema.org, which is reserved",
+    ),
+    (
+        r#"{"$defs":{"a":{"$id":"http://json-schema.org/x"}}}"#,
+        "/$defs/a/$id",
+        "$id must not use the host json-schema.org, which is reserved",
+    ),
+    (
+        r#"{"$defs":{"a":{"$id":"http://[x"}}}"#,
+        "/$defs/a/$id",
+        "$id must be a URI",
+    ),
+];
+
 #[test]
 fn references_stay_inside_and_land_on_schemas() {
-    let accepted = [
-        r##"{"$ref":"#"}"##,
-        r##"{"$defs":{"a":{}},"$ref":"#/$defs/a"}"##,
-        r##"{"$defs":{"a/b~c d":{}},"$ref":"#/$defs/a~1b~0c%20d"}"##,
-        r##"{"definitions":{"a":{}},"$ref":"#/definitions/a"}"##,
-        r##"{"properties":{"a":{"$ref":"#/properties/b"},"b":{"items":{}}}}"##,
-        r##"{"$defs":{"a":{"$anchor":"here"}},"$ref":"#here"}"##,
-        r##"{"$defs":{"a":{"$dynamicAnchor":"here"}},"$dynamicRef":"#here"}"##,
-        r#"{"$defs":{"a":{"$id":"thing"}},"$ref":"thing"}"#,
-        r#"{"$id":"https://example.com/root","$defs":{"a":{"$id":"thing","$defs":{"b":{}}}},"$ref":"https://example.com/thing#/$defs/b"}"#,
-        r##"{"$defs":{"a":{"$id":"thing","$defs":{"b":{}},"items":{"$ref":"#/$defs/b"}}}}"##,
-        r#"{"$ref":"https://json-schema.org/draft/2020-12/schema"}"#,
-        r##"{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a":{"$id":"#here"}},"items":{"$ref":"#here"}}"##,
-        // Not references: a property of that name, and data.
-        r#"{"properties":{"$ref":{"type":"string"}}}"#,
-        r#"{"default":{"$ref":"http://example.com/"},"enum":[{"$ref":"x"}],"const":{"$ref":5}}"#,
-    ];
-    for schema in accepted {
+    for schema in SOUND {
         if let Err(error) = Schema::output(&json(schema), Validator::Full) {
             panic!("{schema}: {error}");
         }
     }
-    let away = r##"$ref must stay within this schema, as in "#/$defs/name"; nothing is fetched"##;
-    let cases = [
-        (
-            r#"{"items":{"$ref":"https://example.com/a.json"}}"#,
-            "/items/$ref",
-            away,
-        ),
-        (r#"{"$ref":"http://127.0.0.1:1/a"}"#, "/$ref", away),
-        (r#"{"$ref":"file:///etc/passwd"}"#, "/$ref", away),
-        (r#"{"$ref":"other.json"}"#, "/$ref", away),
-        (
-            r#"{"$ref":"http://json-schema.org/draft-04/schema#"}"#,
-            "/$ref",
-            away,
-        ),
-        (r##"{"$ref":"#/$defs/a"}"##, "/$ref", "$ref leads nowhere"),
-        (
-            r##"{"$ref":"#nowhere"}"##,
-            "/$ref",
-            "$ref names an anchor that does not exist",
-        ),
-        (
-            r##"{"$dynamicRef":"#nowhere"}"##,
-            "/$dynamicRef",
-            "$dynamicRef names an anchor that does not exist",
-        ),
-        (
-            r##"{"$ref":"#/properties","properties":{}}"##,
-            "/$ref",
-            "$ref leads to a place that is not a schema",
-        ),
-        (
-            r##"{"$ref":"#/default","default":{}}"##,
-            "/$ref",
-            "$ref leads to a place that is not a schema",
-        ),
-        (
-            r##"{"$ref":"#/enum/0","enum":[{}]}"##,
-            "/$ref",
-            "$ref leads to a place that is not a schema",
-        ),
-        (
-            r##"{"$ref":"#/x-mine","x-mine":{}}"##,
-            "/$ref",
-            "$ref leads to a place that is not a schema",
-        ),
-        (
-            r##"{"$ref":"#/$defs/a~2"}"##,
-            "/$ref",
-            "$ref has a malformed ~ escape",
-        ),
-        (
-            r##"{"$ref":"#/$defs/%zz"}"##,
-            "/$ref",
-            "$ref has a malformed percent escape",
-        ),
-        (
-            r#"{"$defs":{"a":{"$anchor":"x"},"b":{"$anchor":"x"}}}"#,
-            "/$defs/b/$anchor",
-            "this anchor is used twice",
-        ),
-        (
-            r#"{"$defs":{"a":{"$id":"x"},"b":{"$id":"x"}}}"#,
-            "/$defs/b/$id",
-            "this $id is used twice",
-        ),
-        (
-            r#"{"$id":"https://JSON-schema.org/mine"}"#,
-            "/$id",
-            "$id must not use the host json-schema.org, which is reserved",
-        ),
-        (
-            r#"{"$defs":{"a":{"$id":"http://json-schema.org/x"}}}"#,
-            "/$defs/a/$id",
-            "$id must not use the host json-schema.org, which is reserved",
-        ),
-        (
-            r#"{"$defs":{"a":{"$id":"http://[x"}}}"#,
-            "/$defs/a/$id",
-            "$id must be a URI",
-        ),
-    ];
-    for (schema, path, reason) in cases {
-        assert_eq!(refusal(schema), (path.into(), reason.into()), "{schema}");
+    for (schema, path, reason) in UNSOUND {
+        assert_eq!(
+            refusal(schema),
+            ((*path).into(), (*reason).into()),
+            "{schema}"
+        );
     }
 }
 

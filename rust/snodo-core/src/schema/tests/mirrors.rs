@@ -39,6 +39,7 @@ fn mirrored_arguments_are_found_at_any_depth_of_properties() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one table")]
 fn unsound_declarations_are_refused() {
     let property = |members: &str| format!(r#""properties":{{"a":{{{members}}}}}"#);
     let at = "/properties/a/x-mcp-header";
