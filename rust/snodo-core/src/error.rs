@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::json::Json;
-use crate::limits::ECHO_CHARS;
+use crate::limits::ECHOED_NAME_CHARACTERS;
 
 /// What a code in this table means. Codes outside it are the application's.
 pub mod code {
@@ -108,7 +108,7 @@ impl Error {
 
 /// The beginning of a text that a caller sent, for quoting it in a message.
 pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(ECHO_CHARS) {
+    match text.char_indices().nth(ECHOED_NAME_CHARACTERS) {
         None => Cow::Borrowed(text),
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
     }

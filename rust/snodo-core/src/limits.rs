@@ -9,9 +9,6 @@ use std::time::Duration;
 /// thread's stack has an end.
 pub const MAX_JSON_DEPTH: usize = 1000;
 
-/// Characters of a name or method that an error quotes back. More are cut off, so that an answer is
-/// never as large as what it refuses.
-pub const ECHO_CHARS: usize = 256;
 /// Schemas nested in a schema. Deeper: refused at registration. Compiling walks them by recursion.
 pub const SCHEMA_DEPTH: usize = 64;
 
@@ -31,6 +28,10 @@ pub const FAILURES_TOLD: usize = 5;
 
 /// Characters of a caller's own words (a property name) that are repeated in a message.
 pub const ECHOED_CHARACTERS: usize = 64;
+
+/// Characters of a method or of a component's name that an error repeats. A legal name fits; of more
+/// the rest is cut off, so that no answer is as large as what it refuses.
+pub const ECHOED_NAME_CHARACTERS: usize = 256;
 
 /// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,6 +5,7 @@ use crate::error::{self, Error};
 use crate::json::{Json, Object};
 use crate::operation::Operation;
 use crate::runtime::Runtime;
+use crate::suggest;
 
 /// Where an operation leads.
 #[derive(Debug)]
@@ -75,7 +76,7 @@ fn call_tool<'a>(
 fn unknown_tool(runtime: &Runtime, name: &str) -> Error {
     let error = Error::invalid_params(format!("Unknown tool: {}", error::excerpt(name)));
     let names = runtime.registry.tools.iter().map(|tool| tool.name.as_str());
-    match names.into_iter().find(|known| is_slip(known, name)) {
+    match suggest::closest(name, names) {
         None => error,
         Some(meant) => {
             let mut data = Object::new();
@@ -83,15 +84,4 @@ fn unknown_tool(runtime: &Runtime, name: &str) -> Error {
             error.with_data(Json::Object(data))
         }
     }
-}
-
-/// Whether a name differs from a known one only in case and in `-`, `_`, `.` or spaces.
-fn is_slip(known: &str, name: &str) -> bool {
-    let bare = |text: &'_ str| {
-        text.bytes()
-            .filter(|byte| !b"-_. ".contains(byte))
-            .map(|byte| byte.to_ascii_lowercase())
-            .collect::<Vec<_>>()
-    };
-    name.len() <= 2 * known.len() && bare(known) == bare(name)
 }

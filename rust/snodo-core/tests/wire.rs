@@ -616,3 +616,15 @@ fn absent_arguments_are_an_empty_object() {
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{META,"name":"count"}}"#;
     assert!(call(&demo(), message, stdio()).arguments.is_empty());
 }
+
+#[test]
+fn null_is_not_given_where_the_tool_says_so() {
+    let mut greet = tool(
+        r#"{"name":"greet","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}"#,
+    );
+    greet.null_is_absent = vec!["n".to_owned()];
+    let runtime = Runtime::new(settings(), vec![greet]).expect("a good server");
+    let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{META,"name":"greet","arguments":{"n":null,"x":null}}}"#;
+    let arguments = call(&runtime, message, stdio()).arguments;
+    assert_eq!(arguments, common::object(r#"{"x":null}"#));
+}

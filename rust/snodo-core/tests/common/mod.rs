@@ -49,6 +49,7 @@ pub fn tool(definition: &str) -> Tool {
         definition,
         input,
         output,
+        null_is_absent: Vec::new(),
         timeout_ms: None,
     }
 }

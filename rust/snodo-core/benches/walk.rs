@@ -1,0 +1,84 @@
+//! The two pure halves of a call, timed: `cargo bench -p snodo-core`.
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a benchmark prints what its clock says"
+)]
+
+#[path = "../tests/common/mod.rs"]
+mod common;
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use common::{demo, http};
+use snodo_core::envelope;
+use snodo_core::limits::Limits;
+use snodo_core::outcome::Value;
+use snodo_core::pipeline::{Prepared, finish, prepare};
+
+const CALL: &str = r#"{"jsonrpc":"2.0","id":12345,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada Lovelace"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench-client","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{},"url":{}},"roots":{},"sampling":{}},"progressToken":"0123456789"}}}"#;
+const LIST: &str = r#"{"jsonrpc":"2.0","id":12345,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+
+fn time(name: &str, mut step: impl FnMut()) {
+    let rounds = 200_000;
+    for _ in 0..rounds / 10 {
+        step();
+    }
+    let start = Instant::now();
+    for _ in 0..rounds {
+        step();
+    }
+    println!("{name:<28} {:>6} ns", start.elapsed().as_nanos() / rounds);
+}
+
+fn main() {
+    let runtime = demo();
+    let headers = |method: &str, name: &str| {
+        http(&format!(
+            "mcp-protocol-version: 2026-07-28\nmcp-method: {method}\n{name}"
+        ))
+    };
+    let call_headers = headers("tools/call", "mcp-name: greet");
+    let list_headers = headers("tools/list", "");
+
+    let limits = Limits::default();
+    time("read the envelope", || {
+        drop(black_box(envelope::read(
+            black_box(CALL.as_bytes()),
+            &limits,
+        )));
+    });
+    let prepared = || match prepare(&runtime, black_box(CALL.as_bytes()), call_headers.clone()) {
+        Prepared::Call(call) => call,
+        other => panic!("{other:?}"),
+    };
+    time("prepare a call", || drop(black_box(prepared())));
+    let call = prepared();
+    time("finish a text", || {
+        let text = Value::Text("Hello, Ada Lovelace!".to_owned());
+        drop(black_box(finish(
+            &runtime,
+            &call.context,
+            call.tool,
+            text.into(),
+        )));
+    });
+    time("prepare and finish", || {
+        let call = prepared();
+        let text = Value::Text("Hello, Ada Lovelace!".to_owned());
+        drop(black_box(finish(
+            &runtime,
+            &call.context,
+            call.tool,
+            text.into(),
+        )));
+    });
+    time("list the tools", || {
+        drop(black_box(prepare(
+            &runtime,
+            black_box(LIST.as_bytes()),
+            list_headers.clone(),
+        )));
+    });
+}
