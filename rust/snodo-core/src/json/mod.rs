@@ -109,10 +109,10 @@ impl Object {
             .map(|(_, value)| value)
     }
 
-    /// Removes a member and gives its value. The order of the others may change.
+    /// Removes a member and gives its value. The others keep their order.
     pub fn take(&mut self, key: &str) -> Option<Json> {
         let at = self.members.iter().position(|(name, _)| name == key)?;
-        Some(self.members.swap_remove(at).1)
+        Some(self.members.remove(at).1)
     }
 
     /// Sets a member, replacing one of the same key in place.
