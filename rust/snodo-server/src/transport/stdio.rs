@@ -138,9 +138,14 @@ impl<'s> Session<'s> {
         let mut end: Option<Instant> = None;
         loop {
             self.work(&mut context);
+            let full = !self.output.has_room();
             self.output.flush()?;
             if told.load(Ordering::Acquire) || end.is_some_and(|end| Instant::now() >= end) {
                 return self.stop(bell);
+            }
+            if full && self.output.has_room() {
+                // Work was left undone for want of room, and nothing will ring for it again.
+                continue;
             }
             let idle = self.batch.is_none() && self.running.is_empty() && self.output.is_empty();
             if end.is_some() && idle {
