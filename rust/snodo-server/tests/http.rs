@@ -534,9 +534,7 @@ async fn a_head_has_a_size() {
             .await
             .assert_refusal(431, -32600, "too large");
     }
-    let many = (0..200)
-        .map(|n| format!("X-{n}: y\r\n"))
-        .collect::<String>();
+    let many = ["X-One-Of-Many: y\r\n"; 200].concat();
     let response = server
         .exchange(post("add").replace("Host:", &format!("{many}Host:")))
         .await;

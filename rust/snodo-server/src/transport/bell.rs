@@ -57,15 +57,12 @@ impl Bell {
         });
         let bell = PollFd::new(&self.reader, PollFlags::IN);
         let (mut one, mut two);
-        let polled: &mut [PollFd<'_>] = match file {
-            Some(file) => {
-                two = [bell, PollFd::new(file, PollFlags::IN)];
-                &mut two
-            }
-            None => {
-                one = [bell];
-                &mut one
-            }
+        let polled: &mut [PollFd<'_>] = if let Some(file) = file {
+            two = [bell, PollFd::new(file, PollFlags::IN)];
+            &mut two
+        } else {
+            one = [bell];
+            &mut one
         };
         match poll(polled, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
