@@ -223,7 +223,7 @@ async fn part(mut stream: TcpStream, last_words: Option<&Bytes>) -> io::Result<(
         stream.write_all(words).await?;
     }
     stream.shutdown().await?;
-    let mut unread = [0; 16 << 10];
+    let mut unread = vec![0; 16 << 10];
     while stream.read(&mut unread).await? > 0 {}
     Ok(())
 }

@@ -89,23 +89,26 @@ impl Endpoint {
         if path != self.path && path.strip_suffix('/') != Some(&self.path) {
             return self.beside(request, life).await;
         }
-        let (head, body) = request.into_parts();
+        let (parts, body) = request.into_parts();
         let gate = self.gate.admit(
-            &head.headers,
-            head.uri.authority().map(http::uri::Authority::as_str),
+            &parts.headers,
+            parts.uri.authority().map(http::uri::Authority::as_str),
         );
         let origin = gate.ok().flatten().cloned();
-        let mut response = match head.method {
+        if parts.method != Method::POST || gate.is_err() {
+            leave_unread(life, &body);
+        }
+        let mut response = match parts.method {
             Method::POST => match gate {
-                Ok(_) if heard > self.limits().head_bytes && self.is_oversized(&head) => refusal(
+                Ok(_) if heard > self.limits().head_bytes && self.is_oversized(&parts) => refusal(
                     StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
                     "HTTP request headers are too large",
                 ),
-                Ok(_) => self.post(head, body, life).await,
+                Ok(_) => self.post(parts, body, life).await,
                 Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
-            Method::OPTIONS if cors::is_preflight(&head.headers) => match gate {
-                Ok(_) => preflight(&head.headers),
+            Method::OPTIONS if cors::is_preflight(&parts.headers) => match gate {
+                Ok(_) => preflight(&parts.headers),
                 Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
             _ => not_allowed(),
@@ -118,23 +121,17 @@ impl Endpoint {
 
     async fn post(&self, head: Parts, body: Incoming, life: &Life) -> Response<Body> {
         if !media::is_json(&head.headers) {
-            return unread(
-                life,
-                &body,
-                refusal(
-                    StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                    "Content-Type must be application/json",
-                ),
+            leave_unread(life, &body);
+            return refusal(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "Content-Type must be application/json",
             );
         }
         if !media::accepts_json(&head.headers) {
-            return unread(
-                life,
-                &body,
-                refusal(
-                    StatusCode::NOT_ACCEPTABLE,
-                    "Accept must admit application/json",
-                ),
+            leave_unread(life, &body);
+            return refusal(
+                StatusCode::NOT_ACCEPTABLE,
+                "Accept must admit application/json",
             );
         }
         let text = match body::collect(body, self.limits().body_bytes, life).await {
@@ -166,9 +163,7 @@ impl Endpoint {
     }
 
     async fn beside(&self, request: Request<Incoming>, life: &Life) -> Response<Body> {
-        if !request.body().is_end_stream() {
-            life.leave_unread();
-        }
+        leave_unread(life, request.body());
         match hyper::service::Service::call(&self.beside, request).await {
             Ok(response) => response.map(Body::Stream),
             Err(never) => match never {},
@@ -275,12 +270,11 @@ fn incomplete(reason: Incomplete) -> Response<Body> {
     response
 }
 
-/// A response to a request whose body nobody will read.
-fn unread(life: &Life, body: &Incoming, response: Response<Body>) -> Response<Body> {
+/// Nobody will read this body.
+fn leave_unread(life: &Life, body: &Incoming) {
     if !body.is_end_stream() {
         life.leave_unread();
     }
-    response
 }
 
 /// A whole response, for a client that has not sent a whole request.

@@ -1,5 +1,6 @@
 //! What each transport must promise: one answer a request, none to a notification.
 
+mod bell;
 mod body;
 pub(crate) mod connection;
 mod cors;

@@ -181,16 +181,17 @@ enum Name {
 
 impl Pattern {
     fn host(entry: &str) -> Option<Self> {
-        let (name, port) = match entry {
-            "*" => (Name::Any, None),
-            _ => {
-                let (host, port) = split_authority(entry.strip_suffix(":*").unwrap_or(entry))?;
-                (Name::read(host)?, port)
-            }
-        };
+        if entry == "*" {
+            return Some(Self {
+                scheme: None,
+                name: Name::Any,
+                port: None,
+            });
+        }
+        let (host, port) = split_authority(entry.strip_suffix(":*").unwrap_or(entry))?;
         Some(Self {
             scheme: None,
-            name,
+            name: Name::read(host)?,
             port,
         })
     }

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::PIPE_BUF;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::{Instant, timeout_at};
+
+use crate::transport::bell::Bell;
 
 /// Why nothing more can be written. Both are final: nobody knows how much the reader has seen.
 #[derive(Debug, thiserror::Error)]
@@ -35,7 +35,7 @@ pub(crate) struct Output {
     /// What the thread writes next.
     thread: Sender<Vec<u8>>,
     /// The thread has written all of it, or cannot.
-    written: UnboundedReceiver<io::Result<()>>,
+    written: Receiver<io::Result<()>>,
     /// The thread is writing.
     busy: bool,
     /// Counts what the thread gets written.
@@ -52,12 +52,18 @@ pub(crate) struct Output {
 const PIECE: usize = 16 << 10;
 
 impl Output {
-    /// `room`: bytes that may wait before [`Self::has_room`] says no.
-    pub(crate) fn new(file: File, room: usize, write_timeout: Duration) -> io::Result<Self> {
+    /// `room`: bytes that may wait before [`Self::has_room`] says no. `bell` rings when a call of
+    /// [`Self::flush`] can do more than the last one could.
+    pub(crate) fn new(
+        file: File,
+        room: usize,
+        write_timeout: Duration,
+        bell: Arc<Bell>,
+    ) -> io::Result<Self> {
         let file = Arc::new(file);
         let progress = Arc::new(AtomicU64::new(0));
         let (thread, work) = channel::<Vec<u8>>();
-        let (done, written) = unbounded_channel();
+        let (done, written) = channel();
         let (sink, count) = (file.clone(), progress.clone());
         thread::Builder::new()
             .name("snodo-stdout".to_owned())
@@ -71,6 +77,7 @@ impl Output {
                     if done.send(result).is_err() {
                         break;
                     }
+                    bell.ring();
                 }
             })?;
         Ok(Self {
@@ -103,13 +110,16 @@ impl Output {
         self.lines.is_empty() && !self.busy
     }
 
-    /// Whether [`Self::written`] has something to wait for.
-    pub(crate) fn is_busy(&self) -> bool {
-        self.busy
+    /// When [`Self::flush`] is to be called again, if nothing else happens.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.busy.then_some(self.patience)
     }
 
-    /// Gets what waits on its way. Never blocks.
+    /// Gets what waits on its way; fails when it cannot be written or gets nowhere. Never blocks.
     pub(crate) fn flush(&mut self) -> Result<(), WriteError> {
+        if self.busy {
+            self.check()?;
+        }
         if self.busy || self.lines.is_empty() {
             return Ok(());
         }
@@ -132,37 +142,36 @@ impl Output {
         self.lines = Vec::new();
         self.be_patient();
         self.busy = self.thread.send(rest).is_ok();
-        if self.busy {
-            Ok(())
-        } else {
-            Err(io::Error::from(ErrorKind::BrokenPipe).into())
-        }
+        if self.busy { Ok(()) } else { Err(broken()) }
     }
 
-    /// Waits until the thread is done; fails when it cannot write, or gets nowhere. Dropping the
-    /// future changes nothing, the time waited counts.
-    pub(crate) async fn written(&mut self) -> Result<(), WriteError> {
-        loop {
-            match timeout_at(self.patience, self.written.recv()).await {
-                Ok(result) => {
-                    self.busy = false;
-                    return match result {
-                        Some(result) => Ok(result?),
-                        None => Err(io::Error::from(ErrorKind::BrokenPipe).into()),
-                    };
-                }
-                Err(_) if self.progress.load(Ordering::Relaxed) == self.seen => {
-                    return Err(WriteError::Stalled);
-                }
-                Err(_) => self.be_patient(),
+    /// What has become of what the thread writes.
+    fn check(&mut self) -> Result<(), WriteError> {
+        match self.written.try_recv() {
+            Ok(result) => {
+                self.busy = false;
+                return Ok(result?);
             }
+            Err(TryRecvError::Disconnected) => return Err(broken()),
+            Err(TryRecvError::Empty) => {}
         }
+        if self.progress.load(Ordering::Relaxed) != self.seen {
+            self.be_patient();
+        } else if Instant::now() >= self.patience {
+            return Err(WriteError::Stalled);
+        }
+        Ok(())
     }
 
     fn be_patient(&mut self) {
         self.seen = self.progress.load(Ordering::Relaxed);
         self.patience = Instant::now() + self.write_timeout;
     }
+}
+
+/// The thread that writes is gone.
+fn broken() -> WriteError {
+    io::Error::from(ErrorKind::BrokenPipe).into()
 }
 
 /// Whether `PIPE_BUF` bytes can be written without blocking: a pipe that polls as writable has room

@@ -1,17 +1,18 @@
 //! Concurrent requests over one pair of pipes; cancellation by notification; output is ours alone.
 //!
-//! A thread reads, as nothing else can read a terminal, a file and a pipe alike without changing them
-//! for the processes that share them. One task does the rest, so that it owns what is in flight.
+//! One thread reads, drives what is in flight and writes, so that a message changes threads only
+//! to reach its tool and to come back. It waits with `poll`, which takes a terminal, a file and a
+//! pipe alike and does not change them for the processes that share them.
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::future::poll_fn;
 use std::io::{self, ErrorKind, Read};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -20,63 +21,77 @@ use snodo_core::context::{Arrival, Transport};
 use snodo_core::envelope::Id;
 use snodo_core::error::Error;
 use snodo_core::pipeline::{Answer, Prepared};
-use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use crate::cancel::{CancelToken, Reason};
 use crate::service::Service;
+use crate::transport::bell::Bell;
 use crate::transport::framing::{Batch, Framer, Line};
 use crate::transport::output::{Output, WriteError};
 
 /// How much is read at a time.
 const CHUNK: usize = 64 << 10;
 
-/// Batches of lines that wait between the thread that reads and the task that serves.
-const BATCHES: usize = 2;
-
 /// How long the last answers may take to leave when the server is told to stop.
 const FAREWELL: Duration = Duration::from_millis(200);
 
 /// Serves until `input` ends or `shutdown` comes, and returns when what was admitted is answered or
 /// out of time. An error means that the client cannot be written to any more.
+///
+/// Give it an `input` that no other process reads, or a child can take a message away.
 pub async fn serve_stdio(
     service: Arc<Service>,
     input: File,
     output: File,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), WriteError> {
-    let limits = service.runtime().settings.limits.clone();
-    let mut batches = read(input, limits.line_bytes)?;
-    let output = Output::new(output, limits.line_bytes, limits.write_timeout)?;
-    let mut session = Session::new(&service, output);
-    // Only what still runs is waited for once there is nothing more to read.
-    let patience = sleep(limits.eof_timeout);
-    tokio::pin!(shutdown, patience);
-    let mut batch = None;
-    let mut open = true;
-    loop {
-        session.work(&mut batch).await;
-        session.output.flush()?;
-        if !open && batch.is_none() && session.running.is_empty() && session.output.is_empty() {
-            return Ok(());
+    let stop = StopOnDrop {
+        bell: Arc::new(Bell::new()?),
+        told: Arc::default(),
+    };
+    let limits = &service.runtime().settings.limits;
+    let output = Output::new(
+        output,
+        limits.line_bytes,
+        limits.write_timeout,
+        stop.bell.clone(),
+    )?;
+    let (bell, told) = (stop.bell.clone(), stop.told.clone());
+    let (sender, mut ended) = oneshot::channel();
+    let runtime = Handle::current();
+    thread::Builder::new()
+        .name("snodo-stdio".to_owned())
+        .spawn(move || {
+            // Deadlines of calls are timers of this runtime.
+            let _entered = runtime.enter();
+            let _ = sender.send(Session::new(&service, output).serve(&input, &bell, &told));
+        })?;
+    let ended = tokio::select! {
+        ended = &mut ended => Ok(ended),
+        () = shutdown => {
+            drop(stop);
+            timeout(2 * FAREWELL, ended).await
         }
-        let has_room = session.output.has_room();
-        tokio::select! {
-            biased;
-            () = shutdown.as_mut() => return session.stop().await,
-            written = session.output.written(), if session.output.is_busy() => written?,
-            answered = session.running.next(), if has_room && !session.running.is_empty() => {
-                session.answered(answered);
-            }
-            next = batches.recv(), if open && batch.is_none() && has_room => {
-                batch = next;
-                if batch.is_none() {
-                    open = false;
-                    patience.as_mut().reset(tokio::time::Instant::now() + limits.eof_timeout);
-                }
-            }
-            () = patience.as_mut(), if !open => return session.stop().await,
-        }
+    };
+    match ended {
+        Ok(Ok(result)) => result,
+        Ok(Err(_)) => Err(io::Error::other("the thread that serves stdio has panicked").into()),
+        // It is inside a system call that does not return, which is no reason to stay.
+        Err(_) => Ok(()),
+    }
+}
+
+struct StopOnDrop {
+    bell: Arc<Bell>,
+    told: Arc<AtomicBool>,
+}
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.told.store(true, Ordering::Release);
+        self.bell.ring();
     }
 }
 
@@ -88,6 +103,8 @@ type Done = (u64, Id, Option<Answer>);
 struct Session<'s> {
     service: &'s Service,
     output: Output,
+    framer: Framer,
+    batch: Option<Batch>,
     running: FuturesUnordered<Running<'s>>,
     /// The requests whose answer somebody waits for, each with its place in the order of arrival:
     /// an id may be used again while a cancelled call of the same id still runs.
@@ -100,40 +117,98 @@ impl<'s> Session<'s> {
         Self {
             service,
             output,
+            framer: Framer::new(service.runtime().settings.limits.line_bytes),
+            batch: None,
             running: FuturesUnordered::new(),
             in_flight: HashMap::new(),
             arrived: 0,
         }
     }
 
-    /// Does whatever can be done without waiting, as long as the reader of the output keeps up.
-    async fn work(&mut self, batch: &mut Option<Batch>) {
-        poll_fn(|context| {
-            while self.output.has_room() {
-                while let Poll::Ready(Some(done)) = self.running.poll_next_unpin(context) {
-                    self.answered(Some(done));
-                }
-                let Some(line) = batch.as_mut().and_then(Batch::next) else {
-                    *batch = None;
-                    break;
-                };
-                match line {
-                    Line::Text(text) => self.message(text),
-                    Line::TooLong => self.refuse(None, &Error::invalid_request("Line is too long")),
-                }
+    fn serve(
+        mut self,
+        input: &File,
+        bell: &Arc<Bell>,
+        told: &AtomicBool,
+    ) -> Result<(), WriteError> {
+        let waker = Waker::from(bell.clone());
+        let mut context = Context::from_waker(&waker);
+        let mut chunk = vec![0; CHUNK];
+        // When to go although something runs: set by the end of input.
+        let mut end: Option<Instant> = None;
+        loop {
+            self.work(&mut context);
+            let full = !self.output.has_room();
+            self.output.flush()?;
+            if told.load(Ordering::Acquire) || end.is_some_and(|end| Instant::now() >= end) {
+                return self.stop(bell);
             }
-            Poll::Ready(())
-        })
-        .await;
+            if full && self.output.has_room() {
+                // Work was left undone for want of room, and nothing will ring for it again.
+                continue;
+            }
+            let idle = self.batch.is_none() && self.running.is_empty() && self.output.is_empty();
+            if end.is_some() && idle {
+                return Ok(());
+            }
+            let wanted = end.is_none() && self.batch.is_none() && self.output.has_room();
+            let until = [end, self.output.deadline()].into_iter().flatten().min();
+            if bell.sleep(wanted.then_some(input), until)? && !self.read(input, &mut chunk) {
+                end = Some(Instant::now() + self.service.runtime().settings.limits.eof_timeout);
+            }
+        }
     }
 
-    fn message(&mut self, text: &[u8]) {
-        let arrival = Arrival {
-            transport: Transport::Stdio,
-            headers: None,
-            principal: None,
-        };
-        match self.service.prepare(text, arrival) {
+    /// Takes in what has arrived. False at the end of input.
+    fn read(&mut self, mut input: &File, chunk: &mut [u8]) -> bool {
+        match input.read(chunk) {
+            Ok(0) => {
+                self.batch = self.framer.finish();
+                return false;
+            }
+            Ok(count) => self.batch = self.framer.push(&chunk[..count]),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock) =>
+            {
+                return true;
+            }
+            Err(error) => {
+                tracing::error!("cannot read standard input: {error}");
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Does whatever can be done without waiting, as long as the reader of the output keeps up.
+    fn work(&mut self, context: &mut Context<'_>) {
+        while self.output.has_room() {
+            while let Poll::Ready(Some(done)) = self.running.poll_next_unpin(context) {
+                self.answered(done);
+            }
+            match self.batch.as_mut().and_then(Batch::next) {
+                Some(Line::Text(text)) => {
+                    let arrival = Arrival {
+                        transport: Transport::Stdio,
+                        headers: None,
+                        principal: None,
+                    };
+                    let prepared = self.service.prepare(text, arrival);
+                    self.prepared(prepared);
+                }
+                Some(Line::TooLong) => {
+                    self.refuse(None, &Error::invalid_request("Line is too long"));
+                }
+                None => {
+                    self.batch = None;
+                    break;
+                }
+            }
+        }
+    }
+
+    fn prepared(&mut self, prepared: Prepared) {
+        match prepared {
             Prepared::Answer(answer) => self.output.push(&answer.body),
             Prepared::Call(call) => self.call(call),
             Prepared::Cancel(id) => {
@@ -161,10 +236,7 @@ impl<'s> Session<'s> {
         }));
     }
 
-    fn answered(&mut self, done: Option<Done>) {
-        let Some((number, id, answer)) = done else {
-            return;
-        };
+    fn answered(&mut self, (number, id, answer): Done) {
         // Cancelled ones have left the table: whatever they still say is not sent.
         if self
             .in_flight
@@ -184,52 +256,17 @@ impl<'s> Session<'s> {
     }
 
     /// Stops what runs and writes what is already answered.
-    async fn stop(mut self) -> Result<(), WriteError> {
+    fn stop(mut self, bell: &Bell) -> Result<(), WriteError> {
         for (_, (_, token)) in self.in_flight.drain() {
             token.cancel(Reason::Shutdown);
         }
-        let farewell = async {
-            while !self.output.is_empty() {
-                self.output.flush()?;
-                if self.output.is_busy() {
-                    self.output.written().await?;
-                }
+        let end = Instant::now() + FAREWELL;
+        loop {
+            self.output.flush()?;
+            if self.output.is_empty() || Instant::now() >= end {
+                return Ok(());
             }
-            Ok(())
-        };
-        timeout(FAREWELL, farewell).await.unwrap_or(Ok(()))
+            bell.sleep(None, Some(end))?;
+        }
     }
-}
-
-/// Starts the thread that reads. It cannot be stopped while it waits for input, and need not be:
-/// it owns nothing, and it ends with the process.
-fn read(mut input: File, line_bytes: usize) -> io::Result<mpsc::Receiver<Batch>> {
-    let (batches, receiver) = mpsc::channel(BATCHES);
-    thread::Builder::new()
-        .name("snodo-stdin".to_owned())
-        .spawn(move || {
-            let mut framer = Framer::new(line_bytes);
-            let mut chunk = vec![0; CHUNK];
-            loop {
-                match input.read(&mut chunk) {
-                    Ok(0) => break,
-                    Ok(count) => {
-                        if let Some(batch) = framer.push(&chunk[..count])
-                            && batches.blocking_send(batch).is_err()
-                        {
-                            return;
-                        }
-                    }
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) => {
-                        tracing::error!("cannot read standard input: {error}");
-                        break;
-                    }
-                }
-            }
-            if let Some(batch) = framer.finish() {
-                let _ = batches.blocking_send(batch);
-            }
-        })?;
-    Ok(receiver)
 }

@@ -90,6 +90,7 @@ fn tool(name: &str) -> Tool {
         input,
         output: None,
         timeout_ms: None,
+        null_is_absent: Vec::new(),
     }
 }
 
