@@ -23,7 +23,7 @@ def innermost(function: Any) -> Any:
         elif hasattr(function, "__wrapped__"):
             function = function.__wrapped__
         elif not inspect.isroutine(function) and not isinstance(function, type):
-            call = getattr(type(function), "__call__", None)
+            call = getattr(type(function), "__call__", None)  # noqa: B004 - the function is wanted
             if not inspect.isfunction(call):
                 return function
             function = call
@@ -123,7 +123,7 @@ def runner(function: Any) -> tuple[Callable[..., Any], bool]:
     while isinstance(target, functools.partial):
         target = target.func
     if not inspect.isroutine(target) and not isinstance(target, type):
-        target = getattr(type(target), "__call__", target)
+        target = getattr(type(target), "__call__", target)  # noqa: B004 - as above
     if inspect.isasyncgenfunction(target):
 
         async def drain_async(*args: Any, **kwargs: Any) -> list[Any]:

@@ -109,7 +109,7 @@ class Planner:
         if kind in SETS:
             return self._items(args, frozenset if kind is frozenset else set)
         if kind is tuple:
-            if len(args) == 2 and args[1] is Ellipsis or not args:
+            if (len(args) == 2 and args[1] is Ellipsis) or not args:
                 return self._items(args, tuple)
             return self._tuple(args)
         if kind in MAPPINGS:
@@ -143,7 +143,8 @@ class Planner:
     def _fields(self, hint: Any, kind: Any, fields: Fields) -> Plan:
         plans = {m.name: self.plan(m.hint) for m in fields.members if m.constructed}
         own = any(plan.kind == "own" for plan in plans.values())
-        strings = any(isinstance(value, str) for value in _annotations(kind).values())
+        # Strings may name local types, which msgspec cannot resolve.
+        strings = any(isinstance(value, str) for value in _hints.own_annotations(kind).values())
         if fields.simple and not own and not strings and _msgspec_takes(hint):
             return Plan("native", native(hint))
         makes = {name: plan.make for name, plan in plans.items()}
@@ -158,7 +159,9 @@ class Planner:
             return PLAIN if kind is list else Plan("own", _collect(None, kind))
         if plan.kind == "native":
             return Plan("native", native(kind[args[0], ...] if kind is tuple else kind[args[0]]))
-        return Plan("number" if kind is list and plan.kind == "number" else "own", _collect(plan.make, kind))
+        return Plan(
+            "number" if kind is list and plan.kind == "number" else "own", _collect(plan.make, kind)
+        )
 
     def _tuple(self, args: tuple[Any, ...]) -> Plan:
         makes = [self.plan(arg).make for arg in args if arg != ()]
@@ -166,7 +169,9 @@ class Planner:
         def make(value: Any) -> Any:
             if not isinstance(value, list) or len(value) != len(makes):
                 raise Mismatch(f"expected an array of {len(makes)} items")
-            return tuple(_at(make, item, i) for i, (make, item) in enumerate(zip(makes, value, strict=True)))
+            return tuple(
+                _at(make, item, i) for i, (make, item) in enumerate(zip(makes, value, strict=True))
+            )
 
         return Plan("own", make)
 
@@ -198,12 +203,14 @@ class Planner:
             kind = number_kind(hint)
             if kind is None:
                 return PLAIN
-            return Plan("number", _integer if kind == "int" else _float)
+            return Plan("number", _among(_integer if kind == "int" else _float))
         if all(plan.kind != "own" for plan in plans) and _msgspec_takes(hint):
             return Plan("native", native(hint))
         from ._choose import choose
 
-        return Plan("own", choose([(m, p.make) for m, p in zip(members, plans, strict=True)], self.local))
+        return Plan(
+            "own", choose([(m, p.make) for m, p in zip(members, plans, strict=True)], self.local)
+        )
 
 
 _NATIVE = frozenset(
@@ -234,7 +241,7 @@ def native(hint: Any) -> Convert:
     def make(value: Any) -> Any:
         try:
             return msgspec.convert(value, hint, dec_hook=_hook)
-        except msgspec.ValidationError as error:
+        except msgspec.ValidationError:
             whole = _whole(value)
             if whole is not value:
                 # JSON Schema counts 5.0 as an integer; msgspec does not.
@@ -252,7 +259,9 @@ def _mismatch(error: Exception) -> Mismatch:
     text, _, place = str(error).rpartition(" - at `$")
     if not text:
         text, place = place, ""
-    path = [part for part in place.rstrip("`").replace("]", "").replace("[", ".").split(".") if part]
+    path = [
+        part for part in place.rstrip("`").replace("]", "").replace("[", ".").split(".") if part
+    ]
     if text.startswith(("Expected ", "Object missing required field ", "Object contains unknown")):
         expected = text[0].lower() + text[1:].replace("`", "")
     elif text.startswith("Invalid enum value"):
@@ -281,17 +290,10 @@ def _msgspec_takes(hint: Any) -> bool:
     return True
 
 
-def _annotations(cls: Any) -> dict[str, Any]:
-    # Strings may name local types, which msgspec cannot resolve.
-    return {
-        name: value
-        for base in cls.__mro__
-        for name, value in getattr(base, "__dict__", {}).get("__annotations__", {}).items()
-    }
-
-
 def _is_enum(kind: Any) -> bool:
-    return any(b.__module__ == "enum" and b.__name__ == "Enum" for b in getattr(kind, "__mro__", ()))
+    return any(
+        b.__module__ == "enum" and b.__name__ == "Enum" for b in getattr(kind, "__mro__", ())
+    )
 
 
 def _hashable(value: Any) -> bool:
@@ -303,16 +305,34 @@ def _same(value: Any) -> Any:
 
 
 def _integer(value: Any) -> Any:
-    return int(value) if type(value) is float and value.is_integer() else value
+    if type(value) is int:
+        return value
+    if type(value) is float and value.is_integer():
+        return int(value)
+    raise Mismatch("expected an integer")
 
 
 def _float(value: Any) -> Any:
-    if type(value) is not int:
+    if type(value) is float:
         return value
+    if type(value) is not int:
+        raise Mismatch("expected a number")
     try:
         return float(value)
     except OverflowError:
         raise Mismatch("expected a number that a float can hold") from None
+
+
+def _among(make: Convert) -> Convert:
+    """Leave what is no number to the other members of a union."""
+
+    def convert(value: Any) -> Any:
+        try:
+            return make(value)
+        except Mismatch:
+            return value
+
+    return convert
 
 
 def _whole(value: Any) -> Any:
@@ -358,7 +378,11 @@ def _enum(values: dict[Any, Any]) -> Convert:
         try:
             member = values.get((type(value), value))
             if member is None:
-                member = values[(int, int(value))] if type(value) is float else values[(float, float(value))]
+                member = (
+                    values[(int, int(value))]
+                    if type(value) is float
+                    else values[(float, float(value))]
+                )
         except (KeyError, TypeError, ValueError, OverflowError):
             raise Mismatch("value is not one of the allowed values") from None
         return member
@@ -387,7 +411,9 @@ def _pydantic(hint: Any) -> Convert:
             return adapter.validate_python(value)
         except pydantic.ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            text = first["msg"] if first["type"] in _PYDANTIC_SAFE else "value does not fit the type"
+            text = (
+                first["msg"] if first["type"] in _PYDANTIC_SAFE else "value does not fit the type"
+            )
             path = [str(part) for part in first["loc"]]
             raise Mismatch(text, *reversed(path)) from None
 
@@ -431,9 +457,7 @@ def _named(cls: Any, makes: list[tuple[str, Convert | None]]) -> Convert:
     return make
 
 
-def _members(
-    cls: Any, makes: dict[str, Convert | None], required: list[str], kind: str
-) -> Convert:
+def _members(cls: Any, makes: dict[str, Convert | None], required: list[str], kind: str) -> Convert:
     def make(value: Any) -> Any:
         if not isinstance(value, dict):
             raise Mismatch("expected an object")

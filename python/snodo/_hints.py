@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import types
 import typing
@@ -217,8 +218,7 @@ def _dataclass(cls: Any, hints: dict[str, Any]) -> Fields:
         )
     initvars = any(
         type(value).__name__ == "InitVar" or str(value).startswith(("InitVar", "dataclasses.InitV"))
-        for base in cls.__mro__
-        for value in base.__dict__.get("__annotations__", {}).values()
+        for value in own_annotations(cls).values()
     )
     generated = cls.__init__.__code__.co_filename == "<string>" if _has_code(cls) else False
     simple = all(member.constructed for member in members) and not initvars and generated
@@ -227,6 +227,14 @@ def _dataclass(cls: Any, hints: dict[str, Any]) -> Fields:
 
 def _has_code(cls: Any) -> bool:
     return hasattr(cls.__init__, "__code__")
+
+
+def own_annotations(cls: Any) -> dict[str, Any]:
+    """Give the annotations of a class and its bases as they are, strings unresolved."""
+    found: dict[str, Any] = {}
+    for base in reversed(getattr(cls, "__mro__", ())):
+        found.update(inspect.get_annotations(base))
+    return found
 
 
 def _typeddict(cls: Any, hints: dict[str, Any]) -> Fields:

@@ -172,7 +172,7 @@ class SchemaBuilder:
         return {"type": "array", "items": items} if items else {"type": "array"}
 
     def _tuple(self, args: tuple[Any, ...], path: str) -> Schema:
-        if len(args) == 2 and args[1] is Ellipsis or not args:
+        if (len(args) == 2 and args[1] is Ellipsis) or not args:
             return self._array(args, path)
         if args == ((),):
             args = ()
@@ -219,14 +219,13 @@ class SchemaBuilder:
         if key in self._named:
             return {"$ref": f"#/$defs/{self._named[key]}"}
         if key in self._open:
-            name = self._open[key] or self._free_name(key)
-            self._open[key] = name
-            return {"$ref": f"#/$defs/{name}"}
+            self._open[key] = self._open[key] or self._free_name(key)
+            return {"$ref": f"#/$defs/{self._open[key]}"}
         self._open[key] = None
         try:
             schema: Schema = build()
         finally:
-            name = self._open.pop(key)  # type: ignore[assignment]
+            name = self._open.pop(key)
         if name is None:
             return schema
         if schema == {"$ref": f"#/$defs/{name}"}:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, overload
 
 from .errors import ConfigurationError
 
 __all__ = ["Cache", "Server"]
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from types import FrameType
-    from typing import Any, Literal, Protocol, TypeVar, overload
+    from typing import Any, Literal, Protocol, TypeVar
 
     from ._declaration import Declaration
     from ._signature import ToolSpec
@@ -178,25 +178,23 @@ class Server:
         """Show what is served."""
         return f"<Server {self.name!r} {self.version}, {len(self._tools)} tools>"
 
-    if TYPE_CHECKING:
-
-        @overload
-        def tool(self, function: F, /) -> F: ...
-        @overload
-        def tool(
-            self,
-            *,
-            name: str | None = None,
-            title: str | None = None,
-            description: str | None = ...,
-            annotations: Mapping[str, Any] | None = None,
-            icons: Sequence[Mapping[str, Any]] | None = None,
-            metadata: Mapping[str, Any] | None = None,
-            input_schema: Mapping[str, Any] | None = None,
-            output_schema: Mapping[str, Any] | None = ...,
-            timeout: float | None = None,
-        ) -> Callable[[F], F]: ...
-
+    @overload
+    def tool(self, function: F, /) -> F: ...
+    @overload
+    def tool(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = ...,
+        annotations: Mapping[str, Any] | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        input_schema: Mapping[str, Any] | None = None,
+        output_schema: Mapping[str, Any] | None = ...,
+        timeout: float | None = None,
+    ) -> Callable[[F], F]: ...
     def tool(self, function: Any = None, /, **options: Any) -> Any:
         """Declare a tool and add it; with or without parentheses. Options as `snodo.tool`.
 
@@ -475,7 +473,7 @@ def _mark(definition: Any) -> Declaration | None:
 
 
 def _spec(definition: Any, declaration: Declaration, frame: FrameType) -> ToolSpec:
-    """Give the spec of what carries a declaration: the declared thing itself, or bound, or wrapped."""
+    """Give the spec of what carries a declaration: declared itself, bound, or wrapped."""
     if declaration.spec is not None and declaration.subject is definition:
         return declaration.spec
     from ._callable import is_method
