@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _hints
-from ._convert import Convert, Mismatch
+from ._makers import Convert, Mismatch
 from ._schema import ARRAYS, MAPPINGS, SETS, SchemaBuilder, admits
 
 Guard = Callable[[Any], bool]
