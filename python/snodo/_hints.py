@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, is_dataclass
 from dataclasses import fields as dataclass_fields
 from typing import Any
 
-ABSENT: Any = MISSING
+ABSENT: Any = inspect.Parameter.empty
 """Says that a field has no default."""
 
 _QUALIFIERS = frozenset({"ClassVar", "Final", "NotRequired", "ReadOnly", "Required"})
@@ -211,7 +211,7 @@ def _dataclass(cls: Any, hints: dict[str, Any]) -> Fields:
                 name=field.name,
                 hint=hints.get(field.name, field.type),
                 required=default is MISSING,
-                default=default,
+                default=ABSENT if default is MISSING else default,
                 description=text if isinstance(text, str) else described.get(field.name),
                 constructed=field.init,
             )
