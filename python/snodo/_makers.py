@@ -57,9 +57,9 @@ def _mismatch(error: Exception) -> Mismatch:
     text, _, place = str(error).rpartition(" - at `$")
     if not text:
         text, place = place, ""
-    path = [
-        part for part in place.rstrip("`").replace("]", "").replace("[", ".").split(".") if part
-    ]
+    # msgspec does not tell the key of an object's member: `$[...]`.
+    place = place.rstrip("`").replace("[...]", ".*").replace("[", ".").replace("]", "")
+    path = [part for part in place.split(".") if part]
     if text.startswith(("Expected ", "Object missing required field ", "Object contains unknown")):
         expected = text[0].lower() + text[1:].replace("`", "")
     elif text.startswith("Invalid enum value"):
