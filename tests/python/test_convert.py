@@ -12,6 +12,7 @@ import uuid
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import pytest
+
 from snodo import Arg, Server
 from snodo._convert import ConversionError
 from snodo._signature import Slot
@@ -140,7 +141,8 @@ def test_arguments_arrive_as_the_annotated_types(hint: Any, given: Any, expected
 
 
 @pytest.mark.parametrize(
-    "hint", [str, bool, Any, list[str], dict[str, Any], Literal["a"], str | None, list[dict[str, Any]]]
+    "hint",
+    [str, bool, Any, list[str], dict[str, Any], Literal["a"], str | None, list[dict[str, Any]]],
 )
 def test_plain_json_types_need_no_conversion(hint: Any) -> None:
     assert slot_of(hint).convert is None
@@ -148,7 +150,14 @@ def test_plain_json_types_need_no_conversion(hint: Any) -> None:
 
 @pytest.mark.parametrize(
     ("hint", "number"),
-    [(int, "int"), (float, "float"), (int | None, "int"), (int | str, "int"), (int | float, None), (str, None)],
+    [
+        (int, "int"),
+        (float, "float"),
+        (int | None, "int"),
+        (int | str, "int"),
+        (int | float, None),
+        (str, None),
+    ],
 )
 def test_plain_numbers_are_marked_for_the_runtime(hint: Any, number: str | None) -> None:
     slot = slot_of(hint)
@@ -157,7 +166,15 @@ def test_plain_numbers_are_marked_for_the_runtime(hint: Any, number: str | None)
 
 @pytest.mark.parametrize(
     ("hint", "text"),
-    [(str, True), (int, False), (list[int], False), (Any, True), (int | str, True), (Color, True), (Point, False)],
+    [
+        (str, True),
+        (int, False),
+        (list[int], False),
+        (Any, True),
+        (int | str, True),
+        (Color, True),
+        (Point, False),
+    ],
 )
 def test_strings_are_left_alone_where_the_schema_admits_them(hint: Any, text: bool) -> None:
     assert slot_of(hint).text is text

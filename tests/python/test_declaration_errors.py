@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+
 from snodo import DeclarationError
 
 PRELUDE = """\

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 import snodo
 from snodo import ConfigurationError, Server
 
@@ -200,7 +201,11 @@ def test_the_context_is_found_by_annotation_even_when_imported_for_type_checkers
 
     spec = added(tool)
     assert names(spec) == ["x", "y"]
-    assert [(slot.key, slot.keyword) for slot in spec.slots] == [("x", None), (None, "ctx"), ("y", "y")]
+    assert [(slot.key, slot.keyword) for slot in spec.slots] == [
+        ("x", None),
+        (None, "ctx"),
+        ("y", "y"),
+    ]
 
 
 def test_reserved_and_underscored_names_work() -> None:

@@ -12,6 +12,7 @@ import uuid
 from typing import Any, NamedTuple
 
 import pytest
+
 from snodo import Audio, Image, Result, Text
 from snodo._encode import EncodeError, normalise, simplify, to_json
 

@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import pytest
+
 from snodo import Error, ToolError
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from snodo import Audio, EmbeddedResource, Image, ResourceLink, Text
 
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, TypedDict
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from snodo import Server
 from snodo._encode import to_json
 from snodo._snodo import validate

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, Required, TypedDict
 
 import pytest
+
 from snodo import Arg, Server
 
 
@@ -302,7 +303,9 @@ def test_struct_and_attrs_classes_are_understood() -> None:
     msgspec = pytest.importorskip("msgspec")
     attrs = pytest.importorskip("attrs")
     Struct = msgspec.defstruct("Struct", [("x", int), ("y", str, "d")])
-    Attrs = attrs.make_class("Attrs", {"x": attrs.field(type=int), "y": attrs.field(type=str, default="d")})
+    Attrs = attrs.make_class(
+        "Attrs", {"x": attrs.field(type=int), "y": attrs.field(type=str, default="d")}
+    )
 
     def tool(s: Struct, a: Attrs) -> None: ...
 
@@ -360,7 +363,15 @@ def test_content_has_no_output_schema() -> None:
         def _repr_png_(self) -> bytes:
             return b""
 
-    for hint in (Image, list[Image], list[Text | Image], Result, int | Result, Figure, list[Figure]):
+    for hint in (
+        Image,
+        list[Image],
+        list[Text | Image],
+        Result,
+        int | Result,
+        Figure,
+        list[Figure],
+    ):
 
         def tool() -> Any: ...
 

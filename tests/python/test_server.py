@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+
 from snodo import Cache, ConfigurationError, Server
 
 

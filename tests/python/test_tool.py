@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+
 import snodo
 from snodo import ConfigurationError, DeclarationError, Server
 
@@ -92,8 +93,13 @@ def test_hand_written_classes_are_checked_at_registration() -> None:
 
     server = Server("test")
     server.add(Fine())
-    assert json.loads(server._specs()[0].definition) == {"name": "fine", "inputSchema": {"type": "object"}}
-    with pytest.raises(ConfigurationError, match=r"tool .*Nameless must return a non-empty string name"):
+    assert json.loads(server._specs()[0].definition) == {
+        "name": "fine",
+        "inputSchema": {"type": "object"},
+    }
+    with pytest.raises(
+        ConfigurationError, match=r"tool .*Nameless must return a non-empty string name"
+    ):
         server.add(Nameless())
     with pytest.raises(ConfigurationError, match="exactly 'object'"):
         server.add(Broken)
