@@ -1,4 +1,6 @@
-"""JSON values arrive as the annotated types; refusals name path and expectation, never the value."""
+"""JSON values arrive as the annotated types; refusals name path and rule, never the value."""
+
+# ruff: noqa: E501 - a table reads best with a case a line
 
 from __future__ import annotations
 

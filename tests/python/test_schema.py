@@ -1,5 +1,7 @@
 """What each kind of hint publishes."""
 
+# ruff: noqa: E501 - a table reads best with a case a line
+
 from __future__ import annotations
 
 import dataclasses
@@ -255,7 +257,7 @@ def test_no_title_is_published() -> None:
 
     class Model(pydantic.BaseModel):
         inner: Inner
-        many: list[Inner] = []
+        many: list[Inner] = []  # noqa: RUF012 - pydantic copies it
 
     def tool(model: Model) -> None: ...
 
