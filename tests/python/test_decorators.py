@@ -270,7 +270,7 @@ def test_duplicate_names_are_refused_and_the_same_tool_is_not() -> None:
 
     def second() -> None: ...
 
-    with pytest.raises(ConfigurationError, match='tool name "x" is already registered by .*first'):
+    with pytest.raises(ConfigurationError, match=r'tool name "x" is already registered by .*first'):
         server.tool(name="x")(second)
     assert len(server._specs()) == 1
 
