@@ -7,12 +7,11 @@ Server(3)  # type: ignore[arg-type]
 Server("x", validator="most")  # type: ignore[arg-type]
 Server("x", nonsense=1)  # type: ignore[call-arg]
 Cache(scope="shared")  # type: ignore[arg-type]
-Cache(5)  # type: ignore[misc]
+Cache(5)  # type: ignore[call-arg]
 Arg(minimum=1)  # type: ignore[call-arg]
 Arg(ge="1")  # type: ignore[arg-type]
 Error("1", "x")  # type: ignore[arg-type]
 Image(data=3)  # type: ignore[arg-type]
-nothing = snodo.Nothing  # type: ignore[attr-defined]
 
 server = Server("x")
 
