@@ -76,13 +76,21 @@ def peel(hint: Any) -> tuple[Any, list[Any]]:
 def alias_value(hint: Any) -> Any:
     """Give what a ``type X = ...`` alias stands for, its parameters filled in; None if none."""
     if is_alias(hint):
-        return hint.__value__
+        return _aliased(hint)
     origin = typing.get_origin(hint)
     if origin is not None and is_alias(origin):
-        return substitute(
-            origin.__value__, dict(zip(origin.__type_params__, typing.get_args(hint), strict=False))
-        )
+        names = dict(zip(origin.__type_params__, typing.get_args(hint), strict=False))
+        return substitute(_aliased(origin), names)
     return None
+
+
+def _aliased(alias: Any) -> Any:
+    """Give the value of an alias, its own name and its module's resolved where they are strings."""
+    space = vars(sys.modules[alias.__module__]) if alias.__module__ in sys.modules else {}
+    try:
+        return resolve({"value": alias.__value__}, space, {alias.__name__: alias})["value"]
+    except NameError:  # a name of the function around it, when it is a string
+        return alias.__value__
 
 
 def is_union(hint: Any) -> bool:

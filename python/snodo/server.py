@@ -90,7 +90,6 @@ class Server:
         ):
             if value is not None:
                 self._info[key] = _options.text(option, value)
-        self._icons = icons
         self._instructions = (
             None if instructions is None else _options.text("instructions", instructions)
         )
