@@ -41,7 +41,13 @@ def location(function: Any, frame: FrameType) -> str:
 
 
 def frame_location(frame: FrameType) -> str:
-    """Give ``file:line`` of the line a frame is at."""
+    """Give ``file:line`` of the line a frame is at, or its nearest caller outside this package."""
+    outer: FrameType | None = frame
+    while outer is not None:
+        if outer.f_globals.get("__name__", "").partition(".")[0] != "snodo":
+            frame = outer
+            break
+        outer = outer.f_back
     return f"{shown(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 

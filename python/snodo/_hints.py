@@ -185,9 +185,9 @@ def fields_of(hint: Any, local: Mapping[str, Any], path: str = "") -> Fields | N
     else:
         return None
     try:
-        hints = typing.get_type_hints(
-            origin, localns={**local, origin.__name__: origin}, include_extras=True
-        )
+        variables = {p.__name__: p for p in getattr(origin, "__parameters__", ())}
+        names = {**variables, **local, origin.__name__: origin}
+        hints = typing.get_type_hints(origin, localns=names, include_extras=True)
     except NameError as error:
         raise HintError(
             path,

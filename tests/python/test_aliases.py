@@ -8,6 +8,7 @@ import textwrap
 from typing import Any
 
 import pytest
+
 from snodo import Server
 
 
