@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _hints
+from ._algebra import admits
 from ._makers import Convert, Mismatch
-from ._schema import ARRAYS, MAPPINGS, SETS, SchemaBuilder, admits
+from ._schema import ARRAYS, MAPPINGS, SETS, SchemaBuilder
 
 Guard = Callable[[Any], bool]
 _JSON_KINDS: dict[type, str] = {
