@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from ._algebra import join
+
 Schema = dict[str, Any]
 
 # Where a schema holds schemas; everything else in it is data and stays as it is.
@@ -114,7 +116,5 @@ def _joined(schema: Schema) -> Schema:
     branches = schema.get("anyOf")
     if not branches or not all(isinstance(branch, dict) for branch in branches):
         return schema
-    from ._schema import join
-
     rest = {key: value for key, value in schema.items() if key != "anyOf"}
     return {**join(branches), **rest}

@@ -33,7 +33,7 @@ class Arg:
         max_length: int | None = None,
         unique_items: bool | None = None,
         pattern: str | None = None,
-        format: str | None = None,  # noqa: A002 - the keyword of JSON Schema
+        format: str | None = None,
         enum: Sequence[Any] | None = None,
         examples: Sequence[Any] | None = None,
         header: str | None = None,

@@ -23,7 +23,7 @@ def innermost(function: Any) -> Any:
         elif hasattr(function, "__wrapped__"):
             function = function.__wrapped__
         elif not inspect.isroutine(function) and not isinstance(function, type):
-            call = getattr(type(function), "__call__", None)
+            call = getattr(type(function), "__call__", None)  # noqa: B004 - the function is wanted
             if not inspect.isfunction(call):
                 return function
             function = call
@@ -41,7 +41,13 @@ def location(function: Any, frame: FrameType) -> str:
 
 
 def frame_location(frame: FrameType) -> str:
-    """Give ``file:line`` of the line a frame is at."""
+    """Give ``file:line`` of the line a frame is at, or its nearest caller outside this package."""
+    outer: FrameType | None = frame
+    while outer is not None:
+        if outer.f_globals.get("__name__", "").partition(".")[0] != "snodo":
+            frame = outer
+            break
+        outer = outer.f_back
     return f"{shown(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
@@ -123,7 +129,7 @@ def runner(function: Any) -> tuple[Callable[..., Any], bool]:
     while isinstance(target, functools.partial):
         target = target.func
     if not inspect.isroutine(target) and not isinstance(target, type):
-        target = getattr(type(target), "__call__", target)
+        target = getattr(type(target), "__call__", target)  # noqa: B004 - as above
     if inspect.isasyncgenfunction(target):
 
         async def drain_async(*args: Any, **kwargs: Any) -> list[Any]:

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _hints
-from ._convert import Convert, Mismatch
-from ._schema import ARRAYS, MAPPINGS, SETS, SchemaBuilder, admits
+from ._algebra import admits
+from ._makers import Convert, Mismatch
+from ._schema import ARRAYS, MAPPINGS, SETS, SchemaBuilder
 
 Guard = Callable[[Any], bool]
 _JSON_KINDS: dict[type, str] = {
@@ -58,7 +59,9 @@ def _guard(hint: Any, local: Mapping[str, Any]) -> Guard:
     fields = _hints.fields_of(bare, local)
     if fields is not None and fields.kind != "namedtuple":
         names = {member.name for member in fields.members if member.constructed}
-        needed = {member.name for member in fields.members if member.required and member.constructed}
+        needed = {
+            member.name for member in fields.members if member.required and member.constructed
+        }
         return lambda value: type(value) is dict and needed <= value.keys() <= names
     if _hints.is_struct(bare):
         import msgspec
@@ -77,7 +80,11 @@ def _guard(hint: Any, local: Mapping[str, Any]) -> Guard:
 
     def fits(value: Any) -> bool:
         name = _JSON_KINDS.get(type(value), "")
-        if name == "number" and value.is_integer() and admits(schema, "integer", builder.definitions):
+        if (
+            name == "number"
+            and value.is_integer()
+            and admits(schema, "integer", builder.definitions)
+        ):
             return True
         return admits(schema, name, builder.definitions) or (
             name == "integer" and admits(schema, "number", builder.definitions)

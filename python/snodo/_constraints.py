@@ -175,9 +175,7 @@ def _foreign(item: Any) -> dict[str, Any]:
         return {}
     if type(item).__name__ in ("Doc", "DocInfo"):
         return {"description": item.documentation}
-    options = {
-        name: value for name in _FOREIGN if (value := getattr(item, name, None)) is not None
-    }
+    options = {name: value for name in _FOREIGN if (value := getattr(item, name, None)) is not None}
     if isinstance(getattr(item, "description", None), str):
         options["description"] = item.description
     for name in ("min_length", "max_length"):

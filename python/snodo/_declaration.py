@@ -85,9 +85,7 @@ def function_spec(
             "decorate the method with @snodo.tool and call server.add(instance.method)",
             "parameter",
         )
-    scope = Scope(
-        _callable.global_names(function), _callable.local_names(function, frame), site
-    )
+    scope = Scope(_callable.global_names(function), _callable.local_names(function, frame), site)
     run, is_async = _callable.runner(function)
     if options.input_schema is None:
         parameters: Parameters | None = read_parameters(found, scope, texts)
@@ -198,7 +196,9 @@ def _check_call(call: Any, site: Site) -> None:
         inspect.signature(call).bind({}, None)
     except TypeError:
         raise site.refuse(
-            "call", "must take (self, arguments, context)", "write def call(self, arguments, context)"
+            "call",
+            "must take (self, arguments, context)",
+            "write def call(self, arguments, context)",
         ) from None
     except ValueError:
         return  # a compiled callable that tells nothing about itself
@@ -238,5 +238,5 @@ def _doc(function: Any) -> str | None:
         text = function.__doc__
     else:
         cls = type(function)
-        text = getattr(cls, "__call__").__doc__ or cls.__doc__  # noqa: B004 - its text is wanted
+        text = cls.__call__.__doc__ or cls.__doc__
     return text if isinstance(text, str) else None

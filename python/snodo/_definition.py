@@ -13,15 +13,8 @@ from .errors import DeclarationError
 Schema = dict[str, Any]
 
 
-class Unset:
-    """Says that an option was not given, where None means something."""
-
-    def __repr__(self) -> str:
-        """Show as in signatures."""
-        return "..."
-
-
-UNSET: Any = Unset()
+UNSET: Any = ...
+"""Says that an option was not given, where None means something."""
 
 
 @dataclass(frozen=True, slots=True)

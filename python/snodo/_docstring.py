@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 
 _GOOGLE = re.compile(r"^(?P<title>[A-Z][A-Za-z ]*):\s*$")
-_GOOGLE_ITEM = re.compile(r"^\*{0,2}(?P<name>\w+)\s*(?:\((?P<type>[^)]*(?:\([^)]*\))*[^)]*)\))?\s*:\s*(?P<text>.*)$")
+_GOOGLE_ITEM = re.compile(
+    r"^\*{0,2}(?P<name>\w+)\s*(?:\((?P<type>[^)]*(?:\([^)]*\))*[^)]*)\))?\s*:\s*(?P<text>.*)$"
+)
 _NUMPY_ITEM = re.compile(r"^\*{0,2}(?P<names>\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$")
 _SPHINX = re.compile(r"^:(?P<field>\w+)(?P<argument>[^:]*):\s*(?P<text>.*)$")
 
@@ -26,12 +28,26 @@ _PARAMETERS = frozenset(
 )
 # Told to the programmer, not to the model.
 _DROPPED = frozenset({"raises", "raise", "yields", "yield", "warns", "see also", "references"})
-_KEPT = frozenset({"returns", "return", "examples", "example", "note", "notes", "warning", "warnings", "todo"})
 _SPHINX_PARAMETERS = frozenset({"param", "parameter", "arg", "argument", "key", "keyword"})
-_SPHINX_FIELDS = _SPHINX_PARAMETERS | {
-    "type", "raises", "raise", "except", "exception", "return", "returns", "rtype", "yield", "yields",
-    "var", "ivar", "cvar", "vartype", "meta",
-}  # fmt: skip
+_SPHINX_FIELDS = _SPHINX_PARAMETERS | frozenset(
+    [
+        "type",
+        "raises",
+        "raise",
+        "except",
+        "exception",
+        "return",
+        "returns",
+        "rtype",
+        "yield",
+        "yields",
+        "var",
+        "ivar",
+        "cvar",
+        "vartype",
+        "meta",
+    ]
+)
 
 
 def parse(text: str | None) -> tuple[str, dict[str, str]]:

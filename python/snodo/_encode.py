@@ -264,7 +264,9 @@ def _struct(value: Any) -> Any:
 
 def _data_fields(cls: Any) -> list[str]:
     return [
-        name for name, field in cls.__dataclass_fields__.items() if field._field_type.name == "_FIELD"
+        name
+        for name, field in cls.__dataclass_fields__.items()
+        if field._field_type.name == "_FIELD"
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import types
 import typing
@@ -10,7 +11,7 @@ from dataclasses import MISSING, dataclass, is_dataclass
 from dataclasses import fields as dataclass_fields
 from typing import Any
 
-ABSENT: Any = MISSING
+ABSENT: Any = inspect.Parameter.empty
 """Says that a field has no default."""
 
 _QUALIFIERS = frozenset({"ClassVar", "Final", "NotRequired", "ReadOnly", "Required"})
@@ -75,13 +76,21 @@ def peel(hint: Any) -> tuple[Any, list[Any]]:
 def alias_value(hint: Any) -> Any:
     """Give what a ``type X = ...`` alias stands for, its parameters filled in; None if none."""
     if is_alias(hint):
-        return hint.__value__
+        return _aliased(hint)
     origin = typing.get_origin(hint)
     if origin is not None and is_alias(origin):
-        return substitute(
-            origin.__value__, dict(zip(origin.__type_params__, typing.get_args(hint), strict=False))
-        )
+        names = dict(zip(origin.__type_params__, typing.get_args(hint), strict=False))
+        return substitute(_aliased(origin), names)
     return None
+
+
+def _aliased(alias: Any) -> Any:
+    """Give the value of an alias, its own name and its module's resolved where they are strings."""
+    space = vars(sys.modules[alias.__module__]) if alias.__module__ in sys.modules else {}
+    try:
+        return resolve({"value": alias.__value__}, space, {alias.__name__: alias})["value"]
+    except NameError:  # a name of the function around it, when it is a string
+        return alias.__value__
 
 
 def is_union(hint: Any) -> bool:
@@ -176,9 +185,9 @@ def fields_of(hint: Any, local: Mapping[str, Any], path: str = "") -> Fields | N
     else:
         return None
     try:
-        hints = typing.get_type_hints(
-            origin, localns={**local, origin.__name__: origin}, include_extras=True
-        )
+        variables = {p.__name__: p for p in getattr(origin, "__parameters__", ())}
+        names = {**variables, **local, origin.__name__: origin}
+        hints = typing.get_type_hints(origin, localns=names, include_extras=True)
     except NameError as error:
         raise HintError(
             path,
@@ -210,15 +219,14 @@ def _dataclass(cls: Any, hints: dict[str, Any]) -> Fields:
                 name=field.name,
                 hint=hints.get(field.name, field.type),
                 required=default is MISSING,
-                default=default,
+                default=ABSENT if default is MISSING else default,
                 description=text if isinstance(text, str) else described.get(field.name),
                 constructed=field.init,
             )
         )
     initvars = any(
         type(value).__name__ == "InitVar" or str(value).startswith(("InitVar", "dataclasses.InitV"))
-        for base in cls.__mro__
-        for value in base.__dict__.get("__annotations__", {}).values()
+        for value in own_annotations(cls).values()
     )
     generated = cls.__init__.__code__.co_filename == "<string>" if _has_code(cls) else False
     simple = all(member.constructed for member in members) and not initvars and generated
@@ -227,6 +235,14 @@ def _dataclass(cls: Any, hints: dict[str, Any]) -> Fields:
 
 def _has_code(cls: Any) -> bool:
     return hasattr(cls.__init__, "__code__")
+
+
+def own_annotations(cls: Any) -> dict[str, Any]:
+    """Give the annotations of a class and its bases as they are, strings unresolved."""
+    found: dict[str, Any] = {}
+    for base in reversed(getattr(cls, "__mro__", ())):
+        found.update(inspect.get_annotations(base))
+    return found
 
 
 def _typeddict(cls: Any, hints: dict[str, Any]) -> Fields:

@@ -30,7 +30,9 @@ def opener(manager: Any, server: Any) -> Opener:
         for p in parameters
         if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
-    if len(needed) > 1 or any(p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters):
+    if len(needed) > 1 or any(
+        p.kind is p.KEYWORD_ONLY and p.default is p.empty for p in parameters
+    ):
         raise ConfigurationError("Server lifespan takes the server or nothing")
     if needed:
         return lambda: _entered(manager(server))

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _hints
+from ._algebra import admits, with_default
 from ._arg import Arg
 from ._constraints import apply
 from ._convert import converter, number_kind
 from ._definition import Schema, Site, dotted, dumps, schema_refusal
 from ._encode import EncodeError, to_json
 from ._hints import NONE_TYPE, HintError
-from ._schema import SchemaBuilder, admits, with_default
+from ._schema import SchemaBuilder
 from ._signature import Slot
 
 EMPTY = inspect.Parameter.empty

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _hints
+from ._algebra import admits
 from ._definition import Schema, Site, dotted, schema_refusal
 from ._encode import displays
 from ._hints import NONE_TYPE, HintError
-from ._schema import ARRAYS, SETS, SchemaBuilder, admits
+from ._schema import ARRAYS, SETS, SchemaBuilder
 from .errors import Error
 
 _DRAINED = (

@@ -7,8 +7,8 @@ from collections import abc
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+from ._algebra import JSON_TYPES, enumeration, join, with_default
 from ._constraints import apply
-from ._encode import EncodeError, to_json
 from ._hints import (
     ABSENT,
     NONE_TYPE,
@@ -55,7 +55,6 @@ ARRAYS = frozenset(
 )
 SETS = frozenset({set, frozenset, abc.Set, abc.MutableSet})
 MAPPINGS = frozenset({dict, abc.Mapping, abc.MutableMapping})
-_JSON_TYPES = {str: "string", int: "integer", float: "number", bool: "boolean", NONE_TYPE: "null"}
 _ADVICE = (
     "use a type that JSON can say (a dataclass, TypedDict, Enum, list, dict, str, ...)"
     " or pass input_schema="
@@ -172,7 +171,7 @@ class SchemaBuilder:
         return {"type": "array", "items": items} if items else {"type": "array"}
 
     def _tuple(self, args: tuple[Any, ...], path: str) -> Schema:
-        if len(args) == 2 and args[1] is Ellipsis or not args:
+        if (len(args) == 2 and args[1] is Ellipsis) or not args:
             return self._array(args, path)
         if args == ((),):
             args = ()
@@ -219,14 +218,13 @@ class SchemaBuilder:
         if key in self._named:
             return {"$ref": f"#/$defs/{self._named[key]}"}
         if key in self._open:
-            name = self._open[key] or self._free_name(key)
-            self._open[key] = name
-            return {"$ref": f"#/$defs/{name}"}
+            self._open[key] = self._open[key] or self._free_name(key)
+            return {"$ref": f"#/$defs/{self._open[key]}"}
         self._open[key] = None
         try:
             schema: Schema = build()
         finally:
-            name = self._open.pop(key)  # type: ignore[assignment]
+            name = self._open.pop(key)
         if name is None:
             return schema
         if schema == {"$ref": f"#/$defs/{name}"}:
@@ -291,54 +289,9 @@ class SchemaBuilder:
         return schema
 
 
-def with_default(schema: Schema, default: Any) -> Schema:
-    """Add a default, if it is JSON and says anything."""
-    if default is None:
-        return schema
-    try:
-        return {**schema, "default": to_json(default)}
-    except EncodeError:
-        return schema
-
-
-def join(branches: list[Schema]) -> Schema:
-    """Join the branches of a union: a list of types where that says it all, else ``anyOf``."""
-    if len(branches) == 1:
-        return branches[0]
-    null = {"type": "null"}
-    others = [branch for branch in branches if branch != null]
-    if len(others) == 1 and len(branches) == 2:
-        return _nullable(others[0])
-    if all(branch.keys() == {"type"} for branch in branches):
-        names: list[str] = []
-        for branch in branches:
-            kinds = branch["type"]
-            names += [kinds] if isinstance(kinds, str) else kinds
-        return {"type": list(dict.fromkeys(names))}
-    flat: list[Schema] = []
-    for branch in branches:
-        flat += branch["anyOf"] if branch.keys() == {"anyOf"} else [branch]
-    return {"anyOf": flat}
-
-
-def _nullable(schema: Schema) -> Schema:
-    if schema.keys() == {"anyOf"}:
-        return {"anyOf": [*schema["anyOf"], {"type": "null"}]}
-    kinds = schema.get("type")
-    if kinds is None or "const" in schema:
-        if "enum" in schema and "type" not in schema:
-            return schema if None in schema["enum"] else {**schema, "enum": [*schema["enum"], None]}
-        return {"anyOf": [schema, {"type": "null"}]}
-    names = [kinds] if isinstance(kinds, str) else list(kinds)
-    result = {**schema, "type": [*names, *([] if "null" in names else ["null"])]}
-    if "enum" in schema and None not in schema["enum"]:
-        result["enum"] = [*schema["enum"], None]
-    return result
-
-
 def _literal(values: tuple[Any, ...], path: str) -> Schema:
     for value in values:
-        if type(value) not in _JSON_TYPES:
+        if type(value) not in JSON_TYPES:
             raise HintError(
                 path,
                 f"a Literal of {type_name(type(value))} has no JSON form",
@@ -360,19 +313,13 @@ def _enum(cls: Any, path: str) -> Schema:
     if not values:
         raise HintError(path, f"the Enum {type_name(cls)} is empty", "give it members")
     for value in values:
-        if type(value) not in _JSON_TYPES:
+        if type(value) not in JSON_TYPES:
             raise HintError(
                 path,
                 f"a value of {type_name(cls)} is a {type_name(type(value))}, which is not JSON",
                 "use strings or numbers as values",
             )
     return enumeration(values)
-
-
-def enumeration(values: list[Any]) -> Schema:
-    """Give the schema of one of these values, with the type when they share one."""
-    kinds = {_JSON_TYPES[type(value)] for value in values}
-    return {"type": kinds.pop(), "enum": values} if len(kinds) == 1 else {"enum": values}
 
 
 def _pydantic_schema(hint: Any, output: bool, path: str) -> Schema:
@@ -401,33 +348,3 @@ def _struct_schema(hint: Any, path: str) -> Schema:
             f"msgspec has no JSON schema for {type_name(hint)}: {error}",
             "change the Struct or pass the schema yourself",
         ) from None
-
-
-def admits(schema: Schema | bool, kind: str, definitions: Mapping[str, Schema]) -> bool:
-    """Tell whether some value of a JSON type fits the schema; when unsure, yes."""
-    return _admits(schema, kind, definitions, ())
-
-
-def _admits(
-    schema: Schema | bool, kind: str, definitions: Mapping[str, Schema], seen: tuple[str, ...]
-) -> bool:
-    if isinstance(schema, bool):
-        return schema
-    kinds = schema.get("type")
-    if kinds is not None:
-        return kind in ((kinds,) if isinstance(kinds, str) else kinds)
-    if "const" in schema:
-        return _JSON_TYPES.get(type(schema["const"])) == kind
-    if "enum" in schema:
-        return any(_JSON_TYPES.get(type(value), kind) == kind for value in schema["enum"])
-    reference = schema.get("$ref")
-    if isinstance(reference, str):
-        name = reference.rpartition("/")[2]
-        if name in seen:
-            return False
-        if name in definitions:
-            return _admits(definitions[name], kind, definitions, (*seen, name))
-    for keyword in ("anyOf", "oneOf"):
-        if keyword in schema:
-            return any(_admits(part, kind, definitions, seen) for part in schema[keyword])
-    return True

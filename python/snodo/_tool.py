@@ -40,7 +40,7 @@ class Tool:
     name: str
     title: str | None = None
     description: str | None = None
-    input_schema: Mapping[str, Any] = {"type": "object"}  # noqa: RUF012 - never written to
+    input_schema: Mapping[str, Any] = {"type": "object"}
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] | None = None
     icons: Sequence[Mapping[str, Any]] | None = None

@@ -3,38 +3,37 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, overload
 
 from .errors import DeclarationError
 
 __all__ = ["tool"]
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import FrameType
-    from typing import Any, TypeVar, overload
+    from typing import Any, TypeVar
 
     from ._declaration import Declaration
 
     F = TypeVar("F", bound=Callable[..., Any])
 
-    @overload
-    def tool(function: F, /) -> F: ...
-    @overload
-    def tool(
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        description: str | None = ...,
-        annotations: Mapping[str, Any] | None = None,
-        icons: Sequence[Mapping[str, Any]] | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        input_schema: Mapping[str, Any] | None = None,
-        output_schema: Mapping[str, Any] | None = ...,
-        timeout: float | None = None,
-    ) -> Callable[[F], F]: ...
 
-
+@overload
+def tool(function: F, /) -> F: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = ...,
+    annotations: Mapping[str, Any] | None = None,
+    icons: Sequence[Mapping[str, Any]] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    input_schema: Mapping[str, Any] | None = None,
+    output_schema: Mapping[str, Any] | None = ...,
+    timeout: float | None = None,
+) -> Callable[[F], F]: ...
 def tool(function: Any = None, /, **options: Any) -> Any:
     """Declare a tool that `Server.add` takes later; with or without parentheses.
 

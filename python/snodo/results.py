@@ -1,4 +1,4 @@
-"""Content values: what a tool returns when a plain value is not enough. Checked when made, frozen."""
+"""Content values, for when a plain value is not enough. Checked when made, then frozen."""
 
 from __future__ import annotations
 

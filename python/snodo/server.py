@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING, overload
 
+from . import _options
+from ._options import Cache
 from .errors import ConfigurationError
 
 __all__ = ["Cache", "Server"]
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from types import FrameType
-    from typing import Any, Literal, Protocol, TypeVar, overload
+    from typing import Any, Literal, Protocol, TypeVar
 
     from ._declaration import Declaration
     from ._signature import ToolSpec
@@ -27,72 +29,6 @@ if TYPE_CHECKING:
 
         def validate(self, instance: Any, schema: Any, /) -> Any:
             """Return None or True to accept; anything else, or a ValidationError, refuses."""
-
-
-PROTOCOLS = ("2026-07-28",)
-"""Revisions a server can speak, newest first."""
-
-_VALIDATORS = ("full", "basic", "passthrough")
-
-# Names and kinds of `limits.rs`; times are in seconds here.
-_COUNTS = (
-    "body_bytes",
-    "line_bytes",
-    "json_depth",
-    "integer_digits",
-    "id_bytes",
-    "cursor_bytes",
-    "head_bytes",
-    "connections",
-    "running",
-    "queued",
-    "result_bytes",
-)
-_TIMES = ("head_timeout", "body_timeout", "write_timeout", "eof_timeout", "drain_timeout")
-
-
-class Cache:
-    """How long a client may keep a list or a read, and who may share it."""
-
-    __slots__ = ("scope", "ttl_ms")
-
-    ttl_ms: int
-    scope: Literal["private", "public"]
-
-    def __init__(self, *, ttl_ms: int = 0, scope: Literal["private", "public"] = "private") -> None:
-        """Take the policy.
-
-        Args:
-            ttl_ms: Milliseconds; 0 means stale at once.
-            scope: ``private`` for the caller alone, ``public`` for anybody.
-
-        Raises:
-            ConfigurationError: If either is something else.
-        """
-        if type(ttl_ms) is not int or not 0 <= ttl_ms < 1 << 53:
-            raise ConfigurationError("Cache ttl_ms must be an int of zero or more")
-        if scope not in ("private", "public"):
-            raise ConfigurationError('Cache scope must be "private" or "public"')
-        object.__setattr__(self, "ttl_ms", ttl_ms)
-        object.__setattr__(self, "scope", scope)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        """Refuse: a policy is frozen."""
-        raise AttributeError("Cache is frozen")
-
-    def __eq__(self, other: object) -> bool:
-        """Compare both parts."""
-        if not isinstance(other, Cache):
-            return NotImplemented
-        return (self.ttl_ms, self.scope) == (other.ttl_ms, other.scope)
-
-    def __hash__(self) -> int:
-        """Hash both parts."""
-        return hash((self.ttl_ms, self.scope))
-
-    def __repr__(self) -> str:
-        """Show as written."""
-        return f"Cache(ttl_ms={self.ttl_ms}, scope={self.scope!r})"
 
 
 class Server:
@@ -142,10 +78,10 @@ class Server:
         Raises:
             ConfigurationError: If an option cannot hold.
         """
-        self.name = _text("name", name)
+        self.name = _options.text("name", name)
         if not name:
             raise ConfigurationError("Server name must not be empty")
-        self.version = _text("version", version)
+        self.version = _options.text("version", version)
         self._info: dict[str, Any] = {"name": self.name, "version": self.version}
         for key, option, value in (
             ("title", "title", title),
@@ -153,22 +89,23 @@ class Server:
             ("websiteUrl", "website_url", website_url),
         ):
             if value is not None:
-                self._info[key] = _text(option, value)
-        self._icons = icons
-        self._instructions = None if instructions is None else _text("instructions", instructions)
-        self._validator = _checked_validator(validator)
-        self._page_size = None if page_size is None else _count("page_size", page_size)
-        self._cache = _checked_cache("cache", cache)
-        self._discover_cache = _checked_cache("discover_cache", discover_cache)
-        self._limits = _checked_limits(limits)
-        self._timeout = None if timeout is None else _seconds("timeout", timeout)
-        self._threads = None if threads is None else _count("threads", threads)
+                self._info[key] = _options.text(option, value)
+        self._instructions = (
+            None if instructions is None else _options.text("instructions", instructions)
+        )
+        self._validator = _options.checked_validator(validator)
+        self._page_size = None if page_size is None else _options.count("page_size", page_size)
+        self._cache = _options.checked_cache("cache", cache)
+        self._discover_cache = _options.checked_cache("discover_cache", discover_cache)
+        self._limits = _options.checked_limits(limits)
+        self._timeout = None if timeout is None else _options.seconds("timeout", timeout)
+        self._threads = None if threads is None else _options.count("threads", threads)
         if not isinstance(debug, bool):
             raise ConfigurationError("Server debug must be a boolean")
         self._debug = debug
-        self._protocols = _checked_protocols(protocols)
+        self._protocols = _options.checked_protocols(protocols)
         if icons is not None:
-            self._info["icons"] = _checked_icons(icons)
+            self._info["icons"] = _options.checked_icons(icons)
         self._tools: dict[str, tuple[Any, ToolSpec]] = {}
         self._lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None
         self._frozen = False
@@ -178,25 +115,23 @@ class Server:
         """Show what is served."""
         return f"<Server {self.name!r} {self.version}, {len(self._tools)} tools>"
 
-    if TYPE_CHECKING:
-
-        @overload
-        def tool(self, function: F, /) -> F: ...
-        @overload
-        def tool(
-            self,
-            *,
-            name: str | None = None,
-            title: str | None = None,
-            description: str | None = ...,
-            annotations: Mapping[str, Any] | None = None,
-            icons: Sequence[Mapping[str, Any]] | None = None,
-            metadata: Mapping[str, Any] | None = None,
-            input_schema: Mapping[str, Any] | None = None,
-            output_schema: Mapping[str, Any] | None = ...,
-            timeout: float | None = None,
-        ) -> Callable[[F], F]: ...
-
+    @overload
+    def tool(self, function: F, /) -> F: ...
+    @overload
+    def tool(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = ...,
+        annotations: Mapping[str, Any] | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        input_schema: Mapping[str, Any] | None = None,
+        output_schema: Mapping[str, Any] | None = ...,
+        timeout: float | None = None,
+    ) -> Callable[[F], F]: ...
     def tool(self, function: Any = None, /, **options: Any) -> Any:
         """Declare a tool and add it; with or without parentheses. Options as `snodo.tool`.
 
@@ -368,7 +303,7 @@ class Server:
 
             settings, specs = self._freeze()
             if threads is not None:
-                settings["threads"] = _count("threads", threads)
+                settings["threads"] = _options.count("threads", threads)
             settings["debug"] = settings["debug"] or debug
             self._made = Runtime(settings, specs)
         return self._made
@@ -475,7 +410,7 @@ def _mark(definition: Any) -> Declaration | None:
 
 
 def _spec(definition: Any, declaration: Declaration, frame: FrameType) -> ToolSpec:
-    """Give the spec of what carries a declaration: the declared thing itself, or bound, or wrapped."""
+    """Give the spec of what carries a declaration: declared itself, bound, or wrapped."""
     if declaration.spec is not None and declaration.subject is definition:
         return declaration.spec
     from ._callable import is_method
@@ -492,87 +427,3 @@ def _spec(definition: Any, declaration: Declaration, frame: FrameType) -> ToolSp
 def _shown(subject: Any) -> str:
     cls = subject if hasattr(subject, "__qualname__") else type(subject)
     return f"{cls.__module__}.{cls.__qualname__}"
-
-
-def _text(option: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise ConfigurationError(f"Server {option} must be a string, not {type(value).__name__}")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise ConfigurationError(f"Server {option} holds a lone surrogate") from None
-    return str.__str__(value)
-
-
-def _count(option: str, value: Any) -> int:
-    if type(value) is not int or not 0 < value < 1 << 53:
-        raise ConfigurationError(f"Server {option} must be an int above zero")
-    return value
-
-
-def _seconds(option: str, value: Any) -> float:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not 0 < value < float("inf"):
-        raise ConfigurationError(f"Server {option} must be a number of seconds above zero")
-    return float(value)
-
-
-def _checked_validator(value: Any) -> Any:
-    if isinstance(value, str):
-        if value not in _VALIDATORS:
-            raise ConfigurationError(
-                f"Server validator must be one of {', '.join(_VALIDATORS)}, or an object with"
-                " validate(instance, schema)"
-            )
-    elif isinstance(value, type) or not callable(getattr(value, "validate", None)):
-        raise ConfigurationError("Server validator must have validate(instance, schema)")
-    return value
-
-
-def _checked_cache(option: str, value: Any) -> Cache:
-    if value is None:
-        return Cache()
-    if not isinstance(value, Cache):
-        raise ConfigurationError(f"Server {option} must be a Cache(ttl_ms=, scope=)")
-    return value
-
-
-def _checked_limits(value: Any) -> dict[str, int | float]:
-    if value is None:
-        return {}
-    if not hasattr(value, "items"):
-        raise ConfigurationError("Server limits must be a dict of names and numbers")
-    limits: dict[str, int | float] = {}
-    for name, number in value.items():
-        if name in _COUNTS:
-            limits[name] = _count(f"limits[{name!r}]", number)
-        elif name in _TIMES:
-            limits[name] = _seconds(f"limits[{name!r}]", number)
-        else:
-            known = ", ".join(sorted((*_COUNTS, *_TIMES)))
-            raise ConfigurationError(f"Server limits has no {name!r}; there are {known}")
-    return limits
-
-
-def _checked_protocols(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return PROTOCOLS
-    wanted = (value,) if isinstance(value, str) else tuple(value)
-    for revision in wanted:
-        if revision not in PROTOCOLS:
-            raise ConfigurationError(
-                f"Server protocols has {revision!r}; there are {', '.join(PROTOCOLS)}"
-            )
-    if not wanted:
-        raise ConfigurationError("Server protocols must name at least one revision")
-    return tuple(revision for revision in PROTOCOLS if revision in wanted)
-
-
-def _checked_icons(icons: Any) -> list[dict[str, Any]]:
-    from ._definition import Site, checked_icons
-    from .errors import DeclarationError
-
-    try:
-        return checked_icons(icons, Site("", ""), "server")
-    except DeclarationError as error:
-        raise ConfigurationError(f"Server {error.path}: {error.reason}") from None

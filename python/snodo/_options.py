@@ -1,0 +1,167 @@
+"""The options of a `Server`: what each may be, and the texts that refuse the rest."""
+
+from __future__ import annotations
+
+from .errors import ConfigurationError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+PROTOCOLS = ("2026-07-28",)
+"""Revisions a server can speak, newest first."""
+
+_VALIDATORS = ("full", "basic", "passthrough")
+
+# Names and kinds of `limits.rs`; times are in seconds here.
+_COUNTS = (
+    "body_bytes",
+    "line_bytes",
+    "json_depth",
+    "integer_digits",
+    "id_bytes",
+    "cursor_bytes",
+    "head_bytes",
+    "connections",
+    "running",
+    "queued",
+    "result_bytes",
+)
+_TIMES = ("head_timeout", "body_timeout", "write_timeout", "eof_timeout", "drain_timeout")
+
+
+class Cache:
+    """How long a client may keep a list or a read, and who may share it."""
+
+    __slots__ = ("scope", "ttl_ms")
+
+    ttl_ms: int
+    scope: Literal["private", "public"]
+
+    def __init__(self, *, ttl_ms: int = 0, scope: Literal["private", "public"] = "private") -> None:
+        """Take the policy.
+
+        Args:
+            ttl_ms: Milliseconds; 0 means stale at once.
+            scope: ``private`` for the caller alone, ``public`` for anybody.
+
+        Raises:
+            ConfigurationError: If either is something else.
+        """
+        if type(ttl_ms) is not int or not 0 <= ttl_ms < 1 << 53:
+            raise ConfigurationError("Cache ttl_ms must be an int of zero or more")
+        if scope not in ("private", "public"):
+            raise ConfigurationError('Cache scope must be "private" or "public"')
+        object.__setattr__(self, "ttl_ms", ttl_ms)
+        object.__setattr__(self, "scope", scope)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        """Refuse: a policy is frozen."""
+        raise AttributeError("Cache is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        """Compare both parts."""
+        if not isinstance(other, Cache):
+            return NotImplemented
+        return (self.ttl_ms, self.scope) == (other.ttl_ms, other.scope)
+
+    def __hash__(self) -> int:
+        """Hash both parts."""
+        return hash((self.ttl_ms, self.scope))
+
+    def __repr__(self) -> str:
+        """Show as written."""
+        return f"Cache(ttl_ms={self.ttl_ms}, scope={self.scope!r})"
+
+
+def text(option: str, value: Any) -> str:
+    """Check a string."""
+    if not isinstance(value, str):
+        raise ConfigurationError(f"Server {option} must be a string, not {type(value).__name__}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ConfigurationError(f"Server {option} holds a lone surrogate") from None
+    return str.__str__(value)
+
+
+def count(option: str, value: Any) -> int:
+    """Check an int above zero."""
+    if type(value) is not int or not 0 < value < 1 << 53:
+        raise ConfigurationError(f"Server {option} must be an int above zero")
+    return value
+
+
+def seconds(option: str, value: Any) -> float:
+    """Check a time."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not number or not 0 < value < float("inf"):
+        raise ConfigurationError(f"Server {option} must be a number of seconds above zero")
+    return float(value)
+
+
+def checked_validator(value: Any) -> Any:
+    """Check a validator: a name, or an object that validates."""
+    if isinstance(value, str):
+        if value not in _VALIDATORS:
+            raise ConfigurationError(
+                f"Server validator must be one of {', '.join(_VALIDATORS)}, or an object with"
+                " validate(instance, schema)"
+            )
+    elif isinstance(value, type) or not callable(getattr(value, "validate", None)):
+        raise ConfigurationError("Server validator must have validate(instance, schema)")
+    return value
+
+
+def checked_cache(option: str, value: Any) -> Cache:
+    """Check a cache policy."""
+    if value is None:
+        return Cache()
+    if not isinstance(value, Cache):
+        raise ConfigurationError(f"Server {option} must be a Cache(ttl_ms=, scope=)")
+    return value
+
+
+def checked_limits(value: Any) -> dict[str, int | float]:
+    """Check the limits that differ from the defaults."""
+    if value is None:
+        return {}
+    if not hasattr(value, "items"):
+        raise ConfigurationError("Server limits must be a dict of names and numbers")
+    limits: dict[str, int | float] = {}
+    for name, number in value.items():
+        if name in _COUNTS:
+            limits[name] = count(f"limits[{name!r}]", number)
+        elif name in _TIMES:
+            limits[name] = seconds(f"limits[{name!r}]", number)
+        else:
+            known = ", ".join(sorted((*_COUNTS, *_TIMES)))
+            raise ConfigurationError(f"Server limits has no {name!r}; there are {known}")
+    return limits
+
+
+def checked_protocols(value: Any) -> tuple[str, ...]:
+    """Check revisions; newest first."""
+    if value is None:
+        return PROTOCOLS
+    wanted = (value,) if isinstance(value, str) else tuple(value)
+    for revision in wanted:
+        if revision not in PROTOCOLS:
+            raise ConfigurationError(
+                f"Server protocols has {revision!r}; there are {', '.join(PROTOCOLS)}"
+            )
+    if not wanted:
+        raise ConfigurationError("Server protocols must name at least one revision")
+    return tuple(revision for revision in PROTOCOLS if revision in wanted)
+
+
+def checked_icons(icons: Any) -> list[dict[str, Any]]:
+    """Check the server's icons."""
+    from ._definition import Site
+    from ._definition import checked_icons as checked
+    from .errors import DeclarationError
+
+    try:
+        return checked(icons, Site("", ""), "server")
+    except DeclarationError as error:
+        raise ConfigurationError(f"Server {error.path}: {error.reason}") from None

@@ -1,0 +1,175 @@
+"""The options of a server, and when it is closed to additions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from snodo import Cache, ConfigurationError, Server
+
+
+def test_options_become_plain_settings() -> None:
+    server = Server(
+        "shop",
+        version="1.0.0",
+        title="Shop",
+        instructions="Look.",
+        website_url="https://example.org",
+        icons=[{"src": "https://example.org/i.png"}],
+        page_size=10,
+        cache=Cache(ttl_ms=5, scope="public"),
+        limits={"body_bytes": 10, "head_timeout": 2},
+        timeout=None,
+        threads=3,
+        debug=True,
+        protocols=["2026-07-28"],
+    )
+    assert server._settings() == {
+        "server_info": {
+            "name": "shop",
+            "version": "1.0.0",
+            "title": "Shop",
+            "websiteUrl": "https://example.org",
+            "icons": [{"src": "https://example.org/i.png"}],
+        },
+        "instructions": "Look.",
+        "validator": "full",
+        "page_size": 10,
+        "tools_cache": (5, "public"),
+        "discover_cache": (0, "private"),
+        "limits": {"body_bytes": 10, "head_timeout": 2.0},
+        "timeout": None,
+        "threads": 3,
+        "debug": True,
+        "protocols": ["2026-07-28"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"name": ""}, "name must not be empty"),
+        ({"name": 3}, "name must be a string"),
+        ({"version": 3}, "version must be a string"),
+        ({"title": 3}, "title must be a string"),
+        ({"instructions": ["x"]}, "instructions must be a string"),
+        ({"website_url": 1}, "website_url must be a string"),
+        ({"icons": [{"src": "x"}]}, "icons.0.src"),
+        ({"validator": "some"}, "validator must be one of full, basic, passthrough"),
+        ({"validator": 3}, "validator must have validate"),
+        ({"validator": object}, "validator must have validate"),
+        ({"page_size": 0}, "page_size must be an int above zero"),
+        ({"page_size": True}, "page_size must be an int"),
+        ({"cache": 5}, "cache must be a Cache"),
+        ({"discover_cache": (1, "public")}, "discover_cache must be a Cache"),
+        ({"limits": {"bodies": 1}}, "has no 'bodies'; there are body_bytes"),
+        ({"limits": {"body_bytes": -1}}, "body_bytes"),
+        ({"limits": {"head_timeout": 0}}, "head_timeout"),
+        ({"limits": 5}, "limits must be a dict"),
+        ({"timeout": 0}, "timeout must be a number of seconds"),
+        ({"timeout": "1"}, "timeout must be a number of seconds"),
+        ({"threads": 0}, "threads must be an int above zero"),
+        ({"debug": 1}, "debug must be a boolean"),
+        ({"protocols": ["1999-01-01"]}, "there are 2026-07-28"),
+        ({"protocols": []}, "at least one revision"),
+    ],
+)
+def test_a_wrong_option_is_refused(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        Server(**{"name": "x", **options})
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{"ttl_ms": -1}, {"ttl_ms": True}, {"scope": "shared"}])
+def test_a_wrong_cache_policy_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        Cache(**options)
+
+
+def test_nothing_is_added_to_a_server_in_use() -> None:
+    server = Server("x")
+    server._freeze()
+
+    def tool() -> None: ...
+
+    with pytest.raises(ConfigurationError, match="in use already"):
+        server.tool(tool)
+    with pytest.raises(ConfigurationError, match="in use already"):
+        server.add(tool)
+    with pytest.raises(ConfigurationError, match="in use already"):
+        server.lifespan(lambda: None)  # type: ignore[arg-type, return-value]
+
+
+class Answering:
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def validate(self, instance: Any, schema: Any) -> Any:
+        if isinstance(self.answer, BaseException):
+            raise self.answer
+        return self.answer
+
+
+class ValidationError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("answer", "accepted"),
+    [(None, True), (True, True), (False, False), ("reason", False), (ValidationError(), False)],
+)
+def test_a_validator_of_the_application_is_asked(answer: Any, accepted: bool) -> None:
+    server = Server("x", validator=Answering(answer))
+
+    @server.tool
+    def tool(x: int) -> int:
+        return x
+
+    (spec,) = server._specs()
+    assert server._settings()["validator"] == "custom"
+    assert spec.check_arguments is not None
+    assert spec.check_output is not None
+    assert spec.check_arguments({}) is accepted
+    assert spec.check_output(1) is accepted
+
+
+def test_a_broken_validator_raises() -> None:
+    server = Server("x", validator=Answering(RuntimeError("broken")))
+
+    @server.tool
+    def tool(x: int) -> None: ...
+
+    check = server._specs()[0].check_arguments
+    assert check is not None
+    with pytest.raises(RuntimeError):
+        check({})
+
+
+def test_a_lifespan_may_be_a_context_manager_or_a_generator_with_or_without_the_server() -> None:
+    @asynccontextmanager
+    async def managed() -> AsyncIterator[str]:
+        yield "state"
+
+    async def generated(server: Server) -> AsyncIterator[str]:
+        yield server.name
+
+    async def entered(server: Server) -> Any:
+        assert server._lifespan is not None
+        async with server._lifespan() as state:
+            return state
+
+    first, second = Server("x"), Server("y")
+    assert first.lifespan(managed) is managed
+    second.lifespan(generated)
+    assert asyncio.run(entered(first)) == "state"
+    assert asyncio.run(entered(second)) == "y"
+    with pytest.raises(ConfigurationError, match="already set"):
+        first.lifespan(managed)
+    with pytest.raises(ConfigurationError, match="yields once"):
+
+        @Server("z").lifespan  # type: ignore[type-var]
+        async def wrong() -> None: ...
