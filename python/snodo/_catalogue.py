@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from snodo.server import Server
+    from .server import Server
 
 _REVISION = "2026-07-28"
 _META = "io.modelcontextprotocol/"
@@ -29,7 +29,7 @@ def ask(server: Server, method: str, params: JSON | None = None) -> JSON:
     Raises:
         RefusedError: the answer is an error.
     """
-    from snodo import __version__
+    from . import __version__
 
     meta = {
         f"{_META}protocolVersion": _REVISION,
