@@ -191,14 +191,13 @@ def _serve(options: argparse.Namespace) -> int:
     stdout_fd = _take_stdout() if flags["stdio"] else None
     server = _load(options.target)
 
-    from . import _catalogue, _logging
+    from . import _logging
 
     log = _logging.configure(flags["log_level"], flags["log_format"])
-    offer = _catalogue.summary(server)
 
-    def started(url: str | None = None) -> None:
-        log.say(f"{_name(server)} on {url or 'stdio'} ({offer})")
-        if url and not _is_loopback(flags["host"]):
+    def started(url: str) -> None:
+        log.say(f"{server.name} {server.version} on {url} ({_offer(server)})")
+        if not flags["stdio"] and not _is_loopback(flags["host"]):
             log.say(
                 f"{flags['host']} is reachable from other machines and nothing asks callers who "
                 "they are; put a proxy that does in front, or bind 127.0.0.1",
@@ -207,12 +206,12 @@ def _serve(options: argparse.Namespace) -> int:
 
     try:
         if stdout_fd is not None:
-            started()
             server.run(
                 transport="stdio",
                 threads=flags["threads"],
                 debug=flags["debug"],
                 stdout_fd=stdout_fd,
+                on_started=started,
             )
         else:
             server.run(
@@ -289,9 +288,7 @@ def _call(options: argparse.Namespace) -> int:
         raise _Misuse(f"there is no tool {options.tool!r}; found {found}")
     arguments = _arguments(options, tools[options.tool])
     try:
-        result = _catalogue.ask(
-            server, "tools/call", {"name": options.tool, "arguments": arguments}
-        )
+        result = _catalogue.call(server, options.tool, arguments)
     except _catalogue.RefusedError as error:
         return _complain(str(error), _FAILED)
     if options.format == "json":
@@ -379,8 +376,10 @@ def _load(text: str | None) -> Server:
     return target.find(target.load())
 
 
-def _name(server: Server) -> str:
-    return f"{getattr(server, 'name', 'server')} {getattr(server, 'version', None) or ''}".rstrip()
+def _offer(server: Server) -> str:
+    count = len(server._specs())
+    revisions = ", ".join(server._runtime().versions)
+    return f"MCP {revisions}; {count} tool{'' if count == 1 else 's'}"
 
 
 def _one_line(error: DeclarationError | ConfigurationError) -> str:
