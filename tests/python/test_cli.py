@@ -313,7 +313,7 @@ def test_check_prints_every_wrong_declaration_with_its_line_and_runs_nothing(
     assert done.returncode == 1
     lines = done.stdout.splitlines()
     assert len(lines) == 3, done.stdout
-    for line, name in zip(lines, ("first", "second", "third"), strict=True):
+    for line, name in zip(lines, ("first", "second", "Third"), strict=True):
         assert re.search(r"app\.py:\d+: ", line), line
         assert name in line
     assert "3 wrong declarations" in done.stderr
