@@ -234,24 +234,12 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _take_stdout() -> int:
-    """Keep the real standard output for the protocol and point descriptor 1 at standard error.
+    from ._serving import take_stdout
 
-    Python, C code and child processes write to descriptor 1; all of them end up on standard error.
-    """
     try:
-        ours = os.dup(1)
+        return take_stdout()
     except OSError:
-        raise _Misuse("--stdio: standard output is closed") from None
-    try:
-        os.dup2(2, 1)
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.close(nowhere)
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(line_buffering=True, errors="backslashreplace")
-    return ours
+        raise _Misuse("standard output is closed") from None
 
 
 def _is_loopback(host: str) -> bool:
@@ -357,7 +345,6 @@ class _Output:
     """Standard output for what a command prints, kept apart from what the user's code prints."""
 
     def __init__(self) -> None:
-        sys.stdout.flush()
         self._file = open(_take_stdout(), "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
 
     def print(self, text: str) -> None:
