@@ -43,6 +43,7 @@ lint: build ## Formatting, lints and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest snodo._snodo
 
 # The binding crate has no tests of its own: it is tested from Python.
 test-rust: $(TOOLS) ## The Rust tests

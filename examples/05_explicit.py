@@ -79,7 +79,7 @@ def check() -> None:
                 return None
 
     except snodo.DeclarationError as error:
-        assert "broken" in str(error), error
+        assert "Broken" in str(error), error
     else:
         raise AssertionError("a wrong schema was accepted")
 

@@ -5,10 +5,11 @@ Asks with ordinary messages, so what is told is what a client would see. Runs no
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from snodo.server import Server
+    from .server import Server
 
 _REVISION = "2026-07-28"
 _META = "io.modelcontextprotocol/"
@@ -24,27 +25,44 @@ class RefusedError(Exception):
 
 
 def ask(server: Server, method: str, params: JSON | None = None) -> JSON:
-    """Send one request to the server in this process and return its result.
+    """Ask the server in this process for something that needs none of its code: a list, discovery.
 
     Raises:
         RefusedError: the answer is an error.
     """
-    from snodo import __version__
+    # Straight to the runtime: `Server.handle` would enter the lifespan, which may open a database.
+    text = server._runtime().handle(json.dumps(_message(method, params)).encode())
+    return _result(json.loads(text) if text else None)
+
+
+def call(server: Server, name: str, arguments: JSON) -> JSON:
+    """Call a tool in this process and return its result.
+
+    Raises:
+        RefusedError: the answer is an error.
+    """
+    message = _message("tools/call", {"name": name, "arguments": arguments})
+    return _result(server.handle(message))
+
+
+def _message(method: str, params: JSON | None) -> JSON:
+    from . import __version__
 
     meta = {
         f"{_META}protocolVersion": _REVISION,
         f"{_META}clientInfo": {"name": "snodo", "version": __version__},
         f"{_META}clientCapabilities": {},
     }
-    message = {
+    return {
         "jsonrpc": "2.0",
         "id": 1,
         "method": method,
         "params": {**(params or {}), "_meta": meta},
     }
-    answer = server.handle(message)
-    if not answer:
-        raise RefusedError({"code": None, "message": "no answer"})
+
+
+def _result(answer: JSON | None) -> JSON:
+    assert answer is not None, "a request is always answered"
     if "error" in answer:
         raise RefusedError(answer["error"])
     result: JSON = answer["result"]
@@ -80,13 +98,6 @@ def catalogue(server: Server) -> JSON:
     }
 
 
-def summary(server: Server) -> str:
-    """Say in a few words which revisions are served and how much there is."""
-    about = ask(server, "server/discover")
-    count = len(list_tools(server))
-    return f"MCP {', '.join(about['supportedVersions'])}; {count} tool{'' if count == 1 else 's'}"
-
-
 def as_text(offer: JSON) -> str:
     """Tell a catalogue to a person at a terminal."""
     lines = [f"{_title(offer)}  (MCP {', '.join(offer['revisions'])})"]
@@ -104,8 +115,6 @@ def as_text(offer: JSON) -> str:
 
 def as_json(offer: JSON) -> str:
     """Tell a catalogue to a program."""
-    import json
-
     return json.dumps(offer, ensure_ascii=False, indent=2)
 
 

@@ -1,86 +1,64 @@
-"""Loading a module to the end although declarations in it are wrong, so that all can be told.
+"""Running a module to its end although declarations in it are wrong, so that all can be told.
 
 Used by `snodo check` alone: everywhere else the first wrong declaration ends the import.
 """
 
 from __future__ import annotations
+import __future__
 
-import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
+import ast
+import io
+from typing import TYPE_CHECKING
 
-import snodo
-from snodo import Server, Tool, decorators
-from snodo.errors import ConfigurationError, DeclarationError
+from .errors import ConfigurationError, DeclarationError
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 Wrong = DeclarationError | ConfigurationError
 
-
-@contextlib.contextmanager
-def collected() -> Iterator[list[Wrong]]:
-    """Give a list that gathers wrong declarations while the body runs, instead of raising them."""
-    tolerance = _Tolerance()
-    doors: list[tuple[Any, str]] = [
-        (Server, "tool"),
-        (Server, "add"),
-        (decorators, "tool"),
-        (snodo, "tool"),
-    ]
-    shut = [(owner, name, getattr(owner, name)) for owner, name in doors if hasattr(owner, name)]
-    subclassed = Tool.__dict__["__init_subclass__"]
-    for owner, name, declare in shut:
-        setattr(owner, name, tolerance.decorator(declare))
-    Tool.__init_subclass__ = tolerance.subclassed(subclassed)  # type: ignore[assignment]
-    try:
-        yield tolerance.errors
-    finally:
-        for owner, name, declare in shut:
-            setattr(owner, name, declare)
-        Tool.__init_subclass__ = subclassed  # type: ignore[method-assign]
+_FUTURES = 0
+for _name in __future__.all_feature_names:
+    _FUTURES |= getattr(__future__, _name).compiler_flag
 
 
-class _Tolerance:
-    """Notes what declarations raise, and goes on."""
+def execute(module: ModuleType, path: str) -> list[Wrong]:
+    """Run a module one top-level statement at a time, and go on after a wrong declaration.
 
-    def __init__(self) -> None:
-        self.errors: list[Wrong] = []
-        self._inside = False
+    A later statement that misses only a name which a wrong one should have made is passed over.
 
-    def attempt(self, declare: Callable[..., Any], instead: Any, *args: Any, **options: Any) -> Any:
-        """Declare, and give `instead` when that fails.
+    Args:
+        module: The module, not run yet.
+        path: Its source.
 
-        A door may go through another one; only the outermost tolerates, or else the outer one would
-        go on with what the inner one refused.
-        """
-        if self._inside:
-            return declare(*args, **options)
-        self._inside = True
+    Returns:
+        What the wrong declarations raised, in the order of the file.
+    """
+    with io.open_code(path) as file:
+        tree = ast.parse(file.read(), path)
+    # Each piece is compiled under the `from __future__` lines of the whole.
+    futures = compile(tree, path, "exec", dont_inherit=True).co_flags & _FUTURES
+    errors: list[Wrong] = []
+    missing: set[str] = set()
+    for statement in tree.body:
+        piece = ast.Module([statement], [])
         try:
-            return declare(*args, **options)
+            exec(compile(piece, path, "exec", futures, dont_inherit=True), vars(module))
         except (DeclarationError, ConfigurationError) as error:
-            self.errors.append(error)
-            return instead
-        finally:
-            self._inside = False
+            errors.append(error)
+            missing |= _made_by(statement)
+        except NameError as error:
+            if error.name not in missing:
+                raise
+            missing |= _made_by(statement)
+    return errors
 
-    def decorator(self, declare: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a decorator, which may be used with and without parentheses."""
 
-        def wrapped(*args: Any, **options: Any) -> Any:
-            subject = next((one for one in args if callable(one)), None)
-            made = self.attempt(declare, subject, *args, **options)
-            if subject is not None:
-                return made
-            if not callable(made):
-                return lambda function: function
-            return lambda function: self.attempt(made, function, function)
-
-        return wrapped
-
-    def subclassed(self, declared: Any) -> classmethod[Any, Any, None]:
-        """Wrap the check that a class gets when it is made."""
-
-        def wrapped(cls: type, **options: Any) -> None:
-            self.attempt(declared.__get__(None, cls), None, **options)
-
-        return classmethod(wrapped)
+def _made_by(statement: ast.stmt) -> set[str]:
+    """Give the names that a statement binds."""
+    names = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)}
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        names = {statement.name}
+    elif isinstance(statement, (ast.Import, ast.ImportFrom)):
+        names = {(one.asname or one.name).partition(".")[0] for one in statement.names}
+    return names

@@ -43,12 +43,13 @@ class StderrHandler(logging.Handler):
         except Exception:
             self.handleError(record)
 
-    def say(self, level: int, text: str) -> None:
+    def say(self, text: str, *, warning: bool = False) -> None:
         """Queue a line for people: bare in text, a record in JSON."""
         if self.style == "json":
+            level = logging.WARNING if warning else logging.INFO
             self.emit(logging.LogRecord("snodo", level, "", 0, text, None, None))
         else:
-            self._put(f"snodo: {text}")
+            self._put(f"snodo: {'warning: ' if warning else ''}{text}")
 
     def flush(self) -> None:
         """Wait a moment for what is queued."""

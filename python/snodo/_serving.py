@@ -6,6 +6,7 @@ or a lifespan need one, and stays out of the way where nothing does.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -108,15 +109,27 @@ def usage(name: str) -> str:
 
 
 def take_stdout() -> int:
-    """Keep standard output for the protocol: give its duplicate, and point fd 1 at stderr.
+    """Keep standard output for ourselves: give its duplicate, and point fd 1 at stderr.
 
     Works for Python, C code and child processes alike, which all write to fd 1.
+
+    Raises:
+        OSError: If standard output is closed.
     """
     if sys.stdout is not None:
         sys.stdout.flush()
-    protocol = os.dup(1)
-    os.dup2(2, 1)
-    return protocol
+    ours = os.dup(1)
+    try:
+        os.dup2(2, 1)
+    except OSError:
+        # Standard error is closed: what is printed goes nowhere, rather than to the client.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        os.close(nowhere)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # It belongs to a log now, where half lines and encoding errors help nobody.
+        sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
+    return ours
 
 
 def run(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> None:

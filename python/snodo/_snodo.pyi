@@ -2,9 +2,11 @@
 
 from asyncio import AbstractEventLoop
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, final
+from typing import Any, Literal, Self, final
 
 from ._signature import ToolSpec
+
+__all__ = ["Context", "Result", "Runtime", "Serving", "check_schema", "validate"]
 
 def check_schema(schema: bytes, output: bool) -> tuple[str, str] | None:
     """Say whether a tool's schema is accepted.
@@ -118,8 +120,8 @@ class Result:
     def metadata(self) -> Mapping[str, Any]:
         """Members for the result's ``_meta``."""
 
-    def __eq__(self, other: object) -> bool: ...
-    def __ne__(self, other: object) -> bool: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
 
 @final
 class Context:
@@ -185,7 +187,7 @@ class Context:
 class Runtime:
     """A server that nothing can change any more. Building one starts nothing."""
 
-    def __init__(self, options: dict[str, Any], specs: list[ToolSpec]) -> None: ...
+    def __new__(cls, options: dict[str, Any], specs: list[ToolSpec]) -> Self: ...
     @property
     def has_coroutines(self) -> bool:
         """Whether any tool needs an event loop."""

@@ -10,9 +10,11 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from importlib.machinery import ModuleSpec
     from types import ModuleType, TracebackType
 
-    from snodo.server import Server
+    from .server import Server
 
 DEFAULTS = ("server.py", "app.py", "main.py")
 
@@ -48,19 +50,22 @@ class Target:
             raise TargetError(f"{text!r} is neither a file nor a module; try app.py or app.py:name")
         self.label = head
 
-    def load(self) -> ModuleType:
+    def load(self, execute: Callable[[ModuleType, str], object] | None = None) -> ModuleType:
         """Import the module.
+
+        Args:
+            execute: runs a module made from a file, in place of the import system.
 
         Raises:
             TargetError: there is no such module, or its code failed; the text says where.
             DeclarationError: a declaration in it is wrong.
             ConfigurationError: a server in it is set up wrongly.
         """
-        from snodo.errors import ConfigurationError, DeclarationError
+        from .errors import ConfigurationError, DeclarationError
 
         with _not_serving(self.label):
             try:
-                return self._import_file() if self.path else self._import_module()
+                return self._import_file(execute) if self.path else self._import_module(execute)
             except (TargetError, DeclarationError, ConfigurationError):
                 raise
             except ModuleNotFoundError as error:
@@ -70,8 +75,8 @@ class Target:
                     ) from None
                 raise self._failed(error) from error
             except SystemExit as error:
-                where = _where(error.__traceback__, self.path)
-                raise TargetError(f"{where}called sys.exit({error.code!r}) when imported") from None
+                place = where(error.__traceback__, self.path)
+                raise TargetError(f"{place}called sys.exit({error.code!r}) when imported") from None
             except Exception as error:
                 raise self._failed(error) from error
 
@@ -81,7 +86,7 @@ class Target:
         Raises:
             TargetError: it is missing, is something else, or there are several.
         """
-        from snodo.server import Server
+        from .server import Server
 
         servers = _servers(module)
         if self.name is not None:
@@ -107,9 +112,9 @@ class Target:
             f"name one, such as {self.label}:{first}"
         )
 
-    def _import_file(self) -> ModuleType:
+    def _import_file(self, execute: Callable[[ModuleType, str], object] | None) -> ModuleType:
         assert self.path is not None
-        from importlib.util import module_from_spec, spec_from_file_location
+        from importlib.util import spec_from_file_location
 
         _put_first(os.path.dirname(self.path))
         name = os.path.splitext(os.path.basename(self.path))[0].replace(".", "_")
@@ -117,26 +122,42 @@ class Target:
             # A file called json.py must not replace the real one for everybody else.
             name = f"_snodo_target_{name}"
         spec = spec_from_file_location(name, self.path)
-        if spec is None or spec.loader is None:
+        if spec is None:
             raise TargetError(f"{self.label} is not a Python file")
-        module = module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-        return module
+        return _run(spec, execute)
 
-    def _import_module(self) -> ModuleType:
+    def _import_module(self, execute: Callable[[ModuleType, str], object] | None) -> ModuleType:
         from importlib import import_module
+        from importlib.util import find_spec
 
         _put_first(os.getcwd())
-        return import_module(self.module)
+        if execute is None:
+            return import_module(self.module)
+        spec = find_spec(self.module)
+        if spec is None:
+            raise ModuleNotFoundError(name=self.module)
+        return _run(spec, execute)
 
     def _failed(self, error: Exception) -> TargetError:
         if isinstance(error, SyntaxError):
-            where = f"{os.path.relpath(error.filename)}:{error.lineno}: " if error.filename else ""
-            return TargetError(f"{where}SyntaxError: {error.msg}")
-        where = _where(error.__traceback__, self.path)
+            place = f"{os.path.relpath(error.filename)}:{error.lineno}: " if error.filename else ""
+            return TargetError(f"{place}SyntaxError: {error.msg}")
+        place = where(error.__traceback__, self.path)
         text = " ".join(str(error).split())
-        return TargetError(f"{where}{type(error).__name__}: {text}".rstrip(": "))
+        return TargetError(f"{place}{type(error).__name__}: {text}".rstrip(": "))
+
+
+def _run(spec: ModuleSpec, execute: Callable[[ModuleType, str], object] | None) -> ModuleType:
+    from importlib.util import module_from_spec
+
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    assert spec.loader is not None, "a spec of a file has a loader"
+    if execute is None or not (spec.has_location and str(spec.origin).endswith(".py")):
+        spec.loader.exec_module(module)
+    else:
+        execute(module, str(spec.origin))
+    return module
 
 
 class _not_serving:
@@ -146,7 +167,7 @@ class _not_serving:
         self.label = label
 
     def __enter__(self) -> None:
-        from snodo.server import Server
+        from .server import Server
 
         def refuse(*_args: object, **_options: object) -> NoReturn:
             frame = sys._getframe(1)
@@ -159,7 +180,7 @@ class _not_serving:
         Server.run = refuse  # type: ignore[method-assign]
 
     def __exit__(self, *_exc: object) -> None:
-        from snodo.server import Server
+        from .server import Server
 
         Server.run = self.run  # type: ignore[method-assign]
 
@@ -193,7 +214,7 @@ def _put_first(folder: str) -> None:
 
 
 def _servers(module: ModuleType) -> dict[str, Server]:
-    from snodo.server import Server
+    from .server import Server
 
     return {name: value for name, value in vars(module).items() if isinstance(value, Server)}
 
@@ -232,14 +253,15 @@ def _leads_to(missing: str, wanted: str) -> bool:
     return wanted == missing or wanted.startswith(f"{missing}.")
 
 
-def _where(trace: TracebackType | None, path: str | None) -> str:
-    """Name the place of the innermost frame in the user's file, or else of the innermost one."""
+def where(trace: TracebackType | None, path: str | None = None) -> str:
+    """Name the innermost place in the user's file, or else the innermost that is not ours."""
     places = []
     while trace is not None:
         places.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
         trace = trace.tb_next
+    ours = os.path.dirname(__file__)
     own = [place for place in places if place[0] == path]
-    theirs = own or [place for place in places if "importlib" not in place[0]]
+    theirs = own or [one for one in places if "importlib" not in one[0] and ours not in one[0]]
     if not theirs:
         return ""
     filename, line = theirs[-1]

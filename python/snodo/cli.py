@@ -11,12 +11,13 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from snodo._target import Target, TargetError
+from ._target import DEFAULTS, Target, TargetError, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from snodo.server import Server
+    from .errors import ConfigurationError, DeclarationError
+    from .server import Server
 
 __all__ = ["main"]
 
@@ -61,7 +62,7 @@ class _Misuse(Exception):
 
 
 def _run(options: argparse.Namespace) -> int:
-    from snodo.errors import ConfigurationError, DeclarationError
+    from .errors import ConfigurationError, DeclarationError
 
     command: Callable[[argparse.Namespace], int] = options.run
     try:
@@ -190,28 +191,27 @@ def _serve(options: argparse.Namespace) -> int:
     stdout_fd = _take_stdout() if flags["stdio"] else None
     server = _load(options.target)
 
-    from snodo import _catalogue, _logging
+    from . import _logging
 
     log = _logging.configure(flags["log_level"], flags["log_format"])
-    offer = _catalogue.summary(server)
 
-    def started(url: str | None = None) -> None:
-        log.say(_logging.logging.INFO, f"{_name(server)} on {url or 'stdio'} ({offer})")
-        if url and not _is_loopback(flags["host"]):
+    def started(url: str) -> None:
+        log.say(f"{server.name} {server.version} on {url} ({_offer(server)})")
+        if not flags["stdio"] and not _is_loopback(flags["host"]):
             log.say(
-                _logging.logging.WARNING,
-                f"warning: {flags['host']} is reachable from other machines and nothing asks "
-                "callers who they are; put a proxy that does in front, or bind 127.0.0.1",
+                f"{flags['host']} is reachable from other machines and nothing asks callers who "
+                "they are; put a proxy that does in front, or bind 127.0.0.1",
+                warning=True,
             )
 
     try:
         if stdout_fd is not None:
-            started()
             server.run(
                 transport="stdio",
                 threads=flags["threads"],
                 debug=flags["debug"],
                 stdout_fd=stdout_fd,
+                on_started=started,
             )
         else:
             server.run(
@@ -234,24 +234,12 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _take_stdout() -> int:
-    """Keep the real standard output for the protocol and point descriptor 1 at standard error.
+    from ._serving import take_stdout
 
-    Python, C code and child processes write to descriptor 1; all of them end up on standard error.
-    """
     try:
-        ours = os.dup(1)
+        return take_stdout()
     except OSError:
-        raise _Misuse("--stdio: standard output is closed") from None
-    try:
-        os.dup2(2, 1)
-    except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.close(nowhere)
-    reconfigure = getattr(sys.stdout, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(line_buffering=True, errors="backslashreplace")
-    return ours
+        raise _Misuse("standard output is closed") from None
 
 
 def _is_loopback(host: str) -> bool:
@@ -263,7 +251,7 @@ def _is_loopback(host: str) -> bool:
 
 def _inspect(options: argparse.Namespace) -> int:
     out = _Output()
-    from snodo import _catalogue
+    from . import _catalogue
 
     offer = _catalogue.catalogue(_load(options.target))
     tell = {
@@ -279,7 +267,7 @@ def _call(options: argparse.Namespace) -> int:
     out = _Output()
     import json
 
-    from snodo import _catalogue
+    from . import _catalogue
 
     server = _load(options.target)
     tools = {tool["name"]: tool for tool in _catalogue.list_tools(server)}
@@ -288,9 +276,7 @@ def _call(options: argparse.Namespace) -> int:
         raise _Misuse(f"there is no tool {options.tool!r}; found {found}")
     arguments = _arguments(options, tools[options.tool])
     try:
-        result = _catalogue.ask(
-            server, "tools/call", {"name": options.tool, "arguments": arguments}
-        )
+        result = _catalogue.call(server, options.tool, arguments)
     except _catalogue.RefusedError as error:
         return _complain(str(error), _FAILED)
     if options.format == "json":
@@ -303,7 +289,7 @@ def _call(options: argparse.Namespace) -> int:
 def _arguments(options: argparse.Namespace, tool: dict[str, Any]) -> dict[str, Any]:
     import json
 
-    from snodo._catalogue import admits_text
+    from ._catalogue import admits_text
 
     arguments: dict[str, Any] = {}
     if options.json is not None:
@@ -341,11 +327,11 @@ def _block(block: dict[str, Any]) -> str:
 
 def _check(options: argparse.Namespace) -> int:
     out = _Output()
-    from snodo import _catalogue, _declarations
+    from . import _catalogue, _declarations
 
     target = Target(options.target)
-    with _declarations.collected() as errors:
-        module = target.load()
+    errors: list[_declarations.Wrong] = []
+    module = target.load(lambda module, path: errors.extend(_declarations.execute(module, path)))
     if errors:
         for error in errors:
             out.print(_one_line(error))
@@ -359,7 +345,6 @@ class _Output:
     """Standard output for what a command prints, kept apart from what the user's code prints."""
 
     def __init__(self) -> None:
-        sys.stdout.flush()
         self._file = open(_take_stdout(), "w", encoding="utf-8", errors="backslashreplace")  # noqa: SIM115
 
     def print(self, text: str) -> None:
@@ -378,12 +363,16 @@ def _load(text: str | None) -> Server:
     return target.find(target.load())
 
 
-def _name(server: Server) -> str:
-    return f"{getattr(server, 'name', 'server')} {getattr(server, 'version', None) or ''}".rstrip()
+def _offer(server: Server) -> str:
+    count = len(server._specs())
+    revisions = ", ".join(server._runtime().versions)
+    return f"MCP {revisions}; {count} tool{'' if count == 1 else 's'}"
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _one_line(error: DeclarationError | ConfigurationError) -> str:
+    """Say what is wrong and where; a DeclarationError says so itself."""
+    text = " ".join(str(error).split())
+    return text if hasattr(error, "where") else f"{where(error.__traceback__)}{text}"
 
 
 def _complain(text: str, code: int) -> int:
@@ -397,7 +386,7 @@ def _debugging(options: argparse.Namespace) -> bool:
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_args: object, **_options: object) -> None:
-        from snodo import __version__
+        from . import __version__
 
         print(f"snodo {__version__}")
         parser.exit()
@@ -407,35 +396,33 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="snodo", description="Serve and inspect MCP servers.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    target = {
-        "metavar": "TARGET",
-        "help": "app.py, app.py:name or package.module:name; "
-        "absent: the first of server.py, app.py, main.py",
-    }
 
-    serve = commands.add_parser("serve", help="serve over HTTP, or over stdio with --stdio")
-    serve.add_argument("target", nargs="?", **target)
+    def command(name: str, run: Callable[..., int], help: str, *, target: str | None = "?") -> Any:
+        added = commands.add_parser(name, help=help)
+        added.add_argument(
+            "target",
+            nargs=target,
+            metavar="TARGET",
+            help="app.py, app.py:name or package.module:name; "
+            f"absent: the first of {', '.join(DEFAULTS)}",
+        )
+        added.set_defaults(run=run)
+        return added
+
+    serve = command("serve", _serve, "serve over HTTP, or over stdio with --stdio")
     for flag in _SERVE_FLAGS:
         flag.add_to(serve)
-    serve.set_defaults(run=_serve)
 
-    inspect = commands.add_parser("inspect", help="print what a server offers, and what is missing")
-    inspect.add_argument("target", nargs="?", **target)
+    inspect = command("inspect", _inspect, "print what a server offers, and what is missing")
     inspect.add_argument("--format", choices=("text", "json", "markdown"), default="text")
-    inspect.set_defaults(run=_inspect)
 
-    call = commands.add_parser("call", help="call a tool once and print its result")
-    call.add_argument("target", **target)
+    call = command("call", _call, "call a tool once and print its result", target=None)
     call.add_argument("tool", metavar="TOOL")
     call.add_argument("arguments", nargs="*", metavar="key=value", help="an argument of the tool")
     call.add_argument("--json", metavar="OBJECT", help="arguments as JSON; - reads standard input")
     call.add_argument("--format", choices=("text", "json"), default="text", help="of the result")
-    call.set_defaults(run=_call)
 
-    check = commands.add_parser("check", help="import a server and print every wrong declaration")
-    check.add_argument("target", nargs="?", **target)
-    check.set_defaults(run=_check)
-
-    for command in (inspect, call, check):
-        _DEBUG.add_to(command)
+    check = command("check", _check, "import a server and print every wrong declaration")
+    for quiet in (inspect, call, check):
+        _DEBUG.add_to(quiet)
     return parser

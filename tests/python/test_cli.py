@@ -8,13 +8,15 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
+Serve = Callable[..., "tuple[TextIO, subprocess.Popen[str]]"]
+Write = Callable[[str, str], Path]
 
 GREETER = '''
 from snodo import Server
@@ -50,7 +52,7 @@ def run(tmp_path: Path) -> Run:
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Callable[[str, str], Path]:
+def write(tmp_path: Path) -> Write:
     def write(name: str, source: str) -> Path:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,9 +60,6 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
         return path
 
     return write
-
-
-Write = Callable[[str, str], Path]
 
 
 def clean_environment() -> dict[str, str]:
@@ -314,7 +313,7 @@ def test_check_prints_every_wrong_declaration_with_its_line_and_runs_nothing(
     assert done.returncode == 1
     lines = done.stdout.splitlines()
     assert len(lines) == 3, done.stdout
-    for line, name in zip(lines, ("first", "second", "third"), strict=True):
+    for line, name in zip(lines, ("first", "second", "Third"), strict=True):
         assert re.search(r"app\.py:\d+: ", line), line
         assert name in line
     assert "3 wrong declarations" in done.stderr
@@ -335,23 +334,35 @@ def test_serve_prints_a_wrong_declaration_in_one_line(run: Run, write: Write) ->
 # --- serve -------------------------------------------------------------------------------------
 
 
-def start(folder: Path, *arguments: str, **env: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "snodo", "serve", *arguments],
-        cwd=folder,
-        env={**clean_environment(), **env},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def test_serve_says_url_revisions_and_counts_in_one_line(tmp_path: Path, write: Write) -> None:
+@pytest.fixture
+def serve(tmp_path: Path, write: Write) -> Iterator[Serve]:
+    """Starts `serve` on the greeter; gives its first lines on standard error and the process."""
+    started: list[subprocess.Popen[str]] = []
     write("app.py", GREETER)
-    server = start(tmp_path, "app.py", "--port", "0", "--path", "/tools")
-    assert server.stderr is not None
-    line = server.stderr.readline()
+
+    def serve(*arguments: str, **env: str) -> "tuple[TextIO, subprocess.Popen[str]]":
+        server = subprocess.Popen(
+            [sys.executable, "-m", "snodo", "serve", "app.py", *arguments],
+            cwd=tmp_path,
+            env={**clean_environment(), **env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        started.append(server)
+        assert server.stderr is not None
+        return server.stderr, server
+
+    yield serve
+    for server in started:
+        server.kill()
+        server.communicate(timeout=15)
+
+
+def test_serve_says_url_revisions_and_counts_in_one_line(serve: Serve) -> None:
+    stderr, server = serve("--port", "0", "--path", "/tools")
+    line = stderr.readline()
     assert re.fullmatch(
         r"snodo: greeter 1\.2\.3 on http://127\.0\.0\.1:\d+/tools \(MCP 2026-07-28; 1 tool\)\n",
         line,
@@ -362,36 +373,24 @@ def test_serve_says_url_revisions_and_counts_in_one_line(tmp_path: Path, write: 
     assert "Traceback" not in err
 
 
-def test_serve_warns_when_others_can_reach_it(tmp_path: Path, write: Write) -> None:
-    write("app.py", GREETER)
-    server = start(tmp_path, "app.py", SNODO_HOST="0.0.0.0", SNODO_PORT="0")
-    assert server.stderr is not None
-    server.stderr.readline()
-    assert "warning: 0.0.0.0 is reachable from other machines" in server.stderr.readline()
-    server.send_signal(signal.SIGTERM)
-    server.communicate(timeout=15)
+def test_serve_warns_when_others_can_reach_it(serve: Serve) -> None:
+    stderr, _ = serve(SNODO_HOST="0.0.0.0", SNODO_PORT="0")
+    stderr.readline()
+    assert "warning: 0.0.0.0 is reachable from other machines" in stderr.readline()
 
 
-def test_serve_logs_json_when_asked(tmp_path: Path, write: Write) -> None:
-    write("app.py", GREETER)
-    server = start(tmp_path, "app.py", "--port", "0", "--log-format", "json")
-    assert server.stderr is not None
-    entry = json.loads(server.stderr.readline())
+def test_serve_logs_json_when_asked(serve: Serve) -> None:
+    stderr, _ = serve("--port", "0", "--log-format", "json")
+    entry = json.loads(stderr.readline())
     assert entry["level"] == "info"
     assert "http://127.0.0.1:" in entry["message"]
-    server.send_signal(signal.SIGTERM)
-    server.communicate(timeout=15)
 
 
-def test_a_taken_port_is_one_line(tmp_path: Path, write: Write, run: Run) -> None:
-    write("app.py", GREETER)
-    server = start(tmp_path, "app.py", "--port", "0")
-    assert server.stderr is not None
-    port = re.search(r":(\d+)/", server.stderr.readline())
+def test_a_taken_port_is_one_line(serve: Serve, run: Run) -> None:
+    stderr, _ = serve("--port", "0")
+    port = re.search(r":(\d+)/", stderr.readline())
     assert port
     done = run("serve", "app.py", "--port", port[1])
-    server.send_signal(signal.SIGTERM)
-    server.communicate(timeout=15)
     assert done.returncode == 1
     assert f"127.0.0.1:{port[1]}" in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
@@ -442,13 +441,13 @@ def test_a_stuck_standard_error_costs_log_lines_and_never_waits() -> None:
     handler = StderrHandler(descriptor=writer)
     began = time.monotonic()
     for _ in range(5000):
-        handler.say(20, "x" * 1000)
+        handler.say("x" * 1000)
     assert time.monotonic() - began < 5
     # Once somebody reads again, the loss is told.
     received = b""
     while b"log lines dropped" not in received:
         received += os.read(reader, 65536)
-        handler.say(20, "more")
+        handler.say("more")
 
 
 def test_the_root_logger_is_left_alone(run: Run, write: Write) -> None:
