@@ -44,9 +44,7 @@ def _serve(opener: Callable[[Path], Session], write: Callable[[str], Path]) -> I
 
 
 @pytest.fixture(scope="module", params=TRANSPORTS)
-def serve(
-    request: pytest.FixtureRequest, write_app: Callable[[str], Path]
-) -> Iterator[Serve]:
+def serve(request: pytest.FixtureRequest, write_app: Callable[[str], Path]) -> Iterator[Serve]:
     """Serves a source over every transport in turn; one server per source and module."""
     yield from _serve(TRANSPORTS[request.param], write_app)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-TYPES = '''
+TYPES = """
 from __future__ import annotations
 
 import datetime
@@ -211,7 +211,7 @@ def reserved(class_: int, schema: int, json: int, _private: int = 0) -> str:
 @server.tool
 def open_ended(v: int, **extra: int) -> str:
     return f"{v} {extra}"
-'''
+"""
 
 ARRIVING: list[tuple[str, Any, str]] = [
     ("text", "", "''"),
@@ -475,7 +475,7 @@ def test_docstrings_become_descriptions(serve: Any, style: str) -> None:
     assert properties["limit"]["description"] == "How many to return, at most."
 
 
-OUTPUT = '''
+OUTPUT = """
 import datetime
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -555,7 +555,7 @@ def image() -> Image:
 @server.tool
 def blocks() -> list[Text | Image]:
     return [Text("x")]
-'''
+"""
 
 
 @pytest.mark.parametrize("tool", ["says", "none", "anything", "result", "image", "blocks"])

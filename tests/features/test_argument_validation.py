@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from driver import Refusal
 
-SHOP = '''
+SHOP = """
 from typing import Annotated, Literal
 
 from snodo import Arg, Server
@@ -80,7 +80,7 @@ def seventh(arguments, context):
 )
 def when(arguments, context):
     return str(sorted(arguments))
-'''
+"""
 
 
 def rejected(session: Any, tool: str, arguments: dict[str, Any]) -> str:
@@ -310,7 +310,10 @@ def test_passthrough_runs_whatever_comes(serve: Any) -> None:
         ({"one": 2}, "Invalid arguments at /one: value does not equal the declared constant"),
         ({"one": True}, "Invalid arguments at /one: value does not equal the declared constant"),
         ({"short": "xy"}, "Invalid arguments at /short: value violates the declared size bound"),
-        ({"found": "xyz"}, "Invalid arguments at /found: string does not match the required pattern"),
+        (
+            {"found": "xyz"},
+            "Invalid arguments at /found: string does not match the required pattern",
+        ),
         ({"seen": "ac"}, "Invalid arguments at /seen: string does not match the required pattern"),
     ],
     ids=str,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from driver import Refusal
 
-BROKEN = '''
+BROKEN = """
 import asyncio
 import os
 import sys
@@ -157,7 +157,7 @@ def fine() -> str:
 @server.tool
 async def fine_async() -> str:
     return "fine"
-'''
+"""
 
 EXCEPTIONS = [
     *("ValueError", "BaseException", "SystemExit", "KeyboardInterrupt", "GeneratorExit"),

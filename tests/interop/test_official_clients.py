@@ -25,7 +25,11 @@ pytestmark = pytest.mark.timeout(300)
 
 def run(*command: str | Path, timeout: float) -> str:
     done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=timeout, check=False
+        [str(part) for part in command],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )
     assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
     return done.stdout

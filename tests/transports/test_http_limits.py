@@ -70,7 +70,9 @@ def closed_within(connection: socket.socket, seconds: float) -> bytes:
         while chunk := connection.recv(65536):
             received += chunk
     except TimeoutError:
-        raise AssertionError(f"still open after {seconds} s; received {bytes(received)!r}") from None
+        raise AssertionError(
+            f"still open after {seconds} s; received {bytes(received)!r}"
+        ) from None
     except ConnectionResetError:
         pass
     return bytes(received)
@@ -125,7 +127,9 @@ def test_a_hundred_megabytes_are_refused_without_being_held(server: HttpServer) 
 
 
 def test_a_chunked_body_is_served(server: HttpServer) -> None:
-    raw = head("POST", "/mcp", headers=HEADERS | {"Content-Length": None, "Transfer-Encoding": "chunked"})
+    raw = head(
+        "POST", "/mcp", headers=HEADERS | {"Content-Length": None, "Transfer-Encoding": "chunked"}
+    )
     assert exchange(server, raw + chunked(LIST, 7)).status == 200
 
 

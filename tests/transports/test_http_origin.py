@@ -111,7 +111,14 @@ def test_loopback_hosts_are_allowed(server: HttpServer, host: str) -> None:
 
 @pytest.mark.parametrize(
     "host",
-    ["evil.example", "evil.example:8000", "localhost.evil.example", "10.0.0.1", "localhost@evil", ""],
+    [
+        "evil.example",
+        "evil.example:8000",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "localhost@evil",
+        "",
+    ],
 )
 def test_other_hosts_are_refused_with_the_setting_to_change(server: HttpServer, host: str) -> None:
     reply = post(server, host=host)
@@ -174,7 +181,9 @@ def test_a_preflight_is_answered_with_what_a_browser_needs(server: HttpServer) -
     assert reply.status in (200, 204)
     assert reply.headers["access-control-allow-origin"] == "http://localhost:3000"
     assert "POST" in reply.headers["access-control-allow-methods"].upper()
-    allowed = {name.strip() for name in reply.headers["access-control-allow-headers"].lower().split(",")}
+    allowed = {
+        name.strip() for name in reply.headers["access-control-allow-headers"].lower().split(",")
+    }
     assert set(asked.split(",")) <= allowed
     assert "origin" in reply.headers["vary"].lower()
 

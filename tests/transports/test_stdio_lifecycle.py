@@ -79,7 +79,9 @@ def test_a_signal_ends_an_idle_server_in_half_a_second(server: StdioServer, numb
     assert server.rest() == []
 
 
-def test_ctrl_c_ends_a_server_that_was_never_asked_anything(write_app: Callable[[str], Path]) -> None:
+def test_ctrl_c_ends_a_server_that_was_never_asked_anything(
+    write_app: Callable[[str], Path],
+) -> None:
     server = StdioServer(
         write_app(
             """
