@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from driver import DirectSession, HttpSession, Session, StdioSession
 
 TRANSPORTS: dict[str, Callable[[Path], Session]] = {

@@ -17,7 +17,8 @@ import pathlib
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, Optional, TypedDict, Union
+from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, Optional
+from typing import TypedDict, Union
 
 from snodo import Arg, Server
 

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+
 from driver import Refusal
 
 SHOP = """
@@ -47,7 +48,11 @@ def pair(first: int, second: int) -> str:
             "items": {
                 "type": "array",
                 "maxItems": 3,
-                "items": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+                "items": {
+                    "type": "object",
+                    "properties": {"n": {"type": "integer"}},
+                    "required": ["n"],
+                },
             },
             "code": {"type": "string", "pattern": "^[A-Z]+$"},
             "even": {"type": "integer", "multipleOf": 2},
@@ -65,7 +70,9 @@ def deep(arguments, context):
     input_schema={
         "$schema": "http://json-schema.org/draft-07/schema#",
         "type": "object",
-        "properties": {"pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}},
+        "properties": {
+            "pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}
+        },
     }
 )
 def seventh(arguments, context):

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import pytest
+
 from driver import Refusal
 
 BROKEN = """

@@ -6,6 +6,7 @@ import signal
 from typing import Any
 
 import pytest
+
 from driver import HttpServer, StdioServer, request
 
 COUNTED = """

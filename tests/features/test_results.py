@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 import pytest
+
 from driver import Refusal
 
 VALUES = """

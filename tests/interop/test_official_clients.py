@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from driver import HttpServer
 
 HERE = Path(__file__).parent

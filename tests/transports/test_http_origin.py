@@ -1,4 +1,4 @@
-"""Who may call: `Host` and `Origin` are loopback names unless widened; browsers get their preflight."""
+"""Who may call: `Host` and `Origin` are loopback names unless widened; CORS preflights."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from driver import HttpReply, HttpServer, exchange, head, request
 
 SERVER = Path(__file__).parent / "echo_server.py"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from driver import Process, StdioServer, request, wait_until
 
 SERVER = Path(__file__).parent / "echo_server.py"
@@ -161,10 +163,8 @@ def test_a_server_does_not_outlive_its_parent() -> None:
         parent.wait(5)
         wait_until(lambda: not alive(child), "the end of the orphaned server", 3)
     finally:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(parent.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         parent.wait(5)
         for pipe in (parent.stdin, parent.stdout, parent.stderr):
             pipe.close()

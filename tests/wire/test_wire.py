@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from driver import DirectSession, HttpServer, StdioServer
 
 HERE = Path(__file__).parent
