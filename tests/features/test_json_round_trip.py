@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from driver import DirectSession, request
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from driver import DirectSession, request
 
 SERVER = """
 from snodo import Server

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from driver import Refusal, request
 
 SMALL = """
@@ -51,29 +52,20 @@ def code(session: Any, arguments: Any, **options: Any) -> int:
     return found
 
 
-def only_http_and_direct(session: Any) -> None:
-    """An answer without id cannot be matched to its request on a pipe by this session."""
-    if session.transport == "stdio":
-        pytest.skip("covered by tests/transports/test_stdio_framing.py")
-
-
 def test_nesting(serve: Any) -> None:
     session = serve(SMALL)
-    only_http_and_direct(session)
     assert session.call("echo", {"a": [[[[]]]]})["structuredContent"] == {"a": [[[[]]]]}
     assert code(session, {"a": [[[[[[]]]]]]}) == -32700
 
 
 def test_integer_digits(serve: Any) -> None:
     session = serve(SMALL)
-    only_http_and_direct(session)
     assert session.call("echo", {"a": -99999})["structuredContent"] == {"a": -99999}
     assert code(session, {"a": 100000}) == -32700
 
 
 def test_id_bytes(serve: Any) -> None:
     session = serve(SMALL)
-    only_http_and_direct(session)
     message = request("tools/list", id="é" * 5)
     assert session.send(message)[1]["id"] == "é" * 5
     assert code(session, {}, id="é" * 5 + "x") == -32600
