@@ -70,8 +70,7 @@ def test_arguments_arrive_and_return_as_they_were(
     message = request("tools/call", {"name": "echo", "arguments": arguments})
     answer = session.handle(json.dumps(message, ensure_ascii=ascii_only).encode())
     assert answer is not None
-    assert "\n" not in answer.decode(), "one line, whatever the text"
-    result = json.loads(answer)["result"]
+    result = answer["result"]
     assert same(session.app["seen"][0], arguments)
     assert same(result["structuredContent"], arguments)
     assert same(json.loads(result["content"][0]["text"]), arguments)
@@ -82,4 +81,4 @@ def test_arguments_arrive_and_return_as_they_were(
 def test_any_bytes_get_an_error_or_silence(session: DirectSession, body: bytes) -> None:
     answer = session.handle(body)
     if answer is not None:
-        assert json.loads(answer)["error"]["code"] in (-32700, -32600, -32601, -32602)
+        assert answer["error"]["code"] in (-32700, -32600, -32601, -32602)

@@ -120,7 +120,7 @@ REFUSED = {
     "nested bytes": {"a": [b"secret-123"]},
     "function": len,
     "class": int,
-    "error inside": [Error(-32050, "secret-123")],
+    "error inside": [Error(7001, "secret-123")],
     "itself": None,
 }
 REFUSED["itself"] = loop = []
