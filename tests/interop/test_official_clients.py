@@ -36,19 +36,28 @@ def run(*command: str | Path, timeout: float) -> str:
     return done.stdout
 
 
+def install(wanted: Path, folder: Path, *commands: tuple[str | Path, ...]) -> None:
+    """Runs the commands unless `folder` already holds exactly what `wanted` lists."""
+    installed = folder / f"installed-{wanted.name}"
+    if installed.exists() and installed.read_bytes() == wanted.read_bytes():
+        return
+    for command in commands:
+        run(*command, timeout=240)
+    installed.write_bytes(wanted.read_bytes())
+
+
 @pytest.fixture(scope="module")
 def typescript() -> list[str]:
-    if not (HERE / "node_modules" / "@modelcontextprotocol" / "client").exists():
-        run("npm", "ci", "--prefix", HERE, "--no-audit", "--no-fund", timeout=240)
+    npm = ("npm", "ci", "--prefix", HERE, "--no-audit", "--no-fund")
+    install(HERE / "package-lock.json", HERE / "node_modules", npm)
     return ["node", str(HERE / "client.mjs")]
 
 
 @pytest.fixture(scope="module")
 def python() -> list[str]:
-    if not PYTHON.exists():
-        run(sys.executable, "-m", "venv", HERE / ".venv", timeout=120)
-    pip = (PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check")
-    run(*pip, "-r", HERE / "requirements.txt", timeout=240)
+    wanted, venv = HERE / "requirements.txt", HERE / ".venv"
+    pip = (PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", wanted)
+    install(wanted, venv, (sys.executable, "-m", "venv", venv), pip)
     return [str(PYTHON), str(HERE / "client.py")]
 
 
