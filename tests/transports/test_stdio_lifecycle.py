@@ -18,9 +18,6 @@ import pytest
 from driver import Process, StdioServer, request, wait_until
 
 SERVER = Path(__file__).parent / "echo_server.py"
-HURRIED = SERVER.read_text().replace(
-    'version="1.0.0"', 'version="1.0.0", limits={"drain_timeout": 0.5}'
-)
 
 
 @pytest.fixture
@@ -58,14 +55,10 @@ def test_end_of_input_lets_running_calls_finish(server: StdioServer, tool: str) 
 
 
 @pytest.mark.parametrize("tool", ["pause", "block", "stubborn"])
-def test_end_of_input_does_not_wait_for_ever(write_app: Callable[[str], Path], tool: str) -> None:
-    server = StdioServer(write_app(HURRIED))
-    try:
-        begin(server, tool, 60)
-        server.end_input()
-        server.wait(2.5)
-    finally:
-        server.close()
+def test_end_of_input_does_not_wait_for_ever(server: StdioServer, tool: str) -> None:
+    begin(server, tool, 60)
+    server.end_input()
+    server.wait(2.5)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -111,15 +104,11 @@ def test_ctrl_c_ends_a_server_that_was_never_asked_anything(
 
 
 @pytest.mark.parametrize("tool", ["pause", "stubborn"])
-def test_ctrl_c_ends_a_busy_server(write_app: Callable[[str], Path], tool: str) -> None:
-    server = StdioServer(write_app(HURRIED))
-    try:
-        begin(server, tool, 60)
-        server.signal(signal.SIGINT)
-        assert server.wait(2) in (0, 130)
-        assert "Traceback" not in server.log()
-    finally:
-        server.close()
+def test_ctrl_c_ends_a_busy_server(server: StdioServer, tool: str) -> None:
+    begin(server, tool, 60)
+    server.signal(signal.SIGINT)
+    assert server.wait(2) in (0, 130)
+    assert "Traceback" not in server.log()
 
 
 def test_the_second_ctrl_c_ends_at_once(server: StdioServer) -> None:
