@@ -33,10 +33,18 @@ def write_app(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
 def _serve(opener: Callable[[Path], Session], write: Callable[[str], Path]) -> Iterator[Serve]:
     opened: dict[str, Session] = {}
+    failed: dict[str, BaseException] = {}
 
     def serve(source: str) -> Session:
+        if source in failed:
+            raise failed[source]
         if source not in opened:
-            opened[source] = opener(write(source))
+            try:
+                opened[source] = opener(write(source))
+            except Exception as error:
+                # One bad server fails all its tests, but is waited for only once.
+                failed[source] = error
+                raise
         return opened[source]
 
     yield serve

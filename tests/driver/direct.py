@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import logging
-import runpy
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 from driver.messages import Session
+
+_numbers = itertools.count(1)
+
+
+def load(target: Path) -> Any:
+    """Imports a file under a name of its own."""
+    name = f"direct_{next(_numbers)}"
+    spec = spec_from_file_location(name, target)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
 
 
 class DirectSession(Session):
@@ -20,11 +36,11 @@ class DirectSession(Session):
         super().__init__()
         self._records = _Records()
         logging.getLogger("snodo").addHandler(self._records)
-        self.app = runpy.run_path(str(target), run_name=target.stem)
+        self.app = load(target)
 
     def handle(self, body: bytes) -> dict[str, Any] | None:
         """The decoded answer to one message; None when there is none to give."""
-        answer: dict[str, Any] | None = self.app["server"].handle(body)
+        answer: dict[str, Any] | None = self.app.server.handle(body)
         return answer
 
     def send(

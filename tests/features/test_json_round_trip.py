@@ -71,7 +71,7 @@ def test_arguments_arrive_and_return_as_they_were(
     answer = session.handle(json.dumps(message, ensure_ascii=ascii_only).encode())
     assert answer is not None
     result = answer["result"]
-    assert same(session.app["seen"][0], arguments)
+    assert same(session.app.seen[0], arguments)
     assert same(result["structuredContent"], arguments)
     assert same(json.loads(result["content"][0]["text"]), arguments)
 
