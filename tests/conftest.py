@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from driver import DirectSession, HttpSession, Session, StdioSession
 
 TRANSPORTS: dict[str, Callable[[Path], Session]] = {
@@ -32,10 +33,18 @@ def write_app(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]
 
 def _serve(opener: Callable[[Path], Session], write: Callable[[str], Path]) -> Iterator[Serve]:
     opened: dict[str, Session] = {}
+    failed: dict[str, BaseException] = {}
 
     def serve(source: str) -> Session:
+        if source in failed:
+            raise failed[source]
         if source not in opened:
-            opened[source] = opener(write(source))
+            try:
+                opened[source] = opener(write(source))
+            except Exception as error:
+                # One bad server fails all its tests, but is waited for only once.
+                failed[source] = error
+                raise
         return opened[source]
 
     yield serve
@@ -44,9 +53,7 @@ def _serve(opener: Callable[[Path], Session], write: Callable[[str], Path]) -> I
 
 
 @pytest.fixture(scope="module", params=TRANSPORTS)
-def serve(
-    request: pytest.FixtureRequest, write_app: Callable[[str], Path]
-) -> Iterator[Serve]:
+def serve(request: pytest.FixtureRequest, write_app: Callable[[str], Path]) -> Iterator[Serve]:
     """Serves a source over every transport in turn; one server per source and module."""
     yield from _serve(TRANSPORTS[request.param], write_app)
 

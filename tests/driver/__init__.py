@@ -5,7 +5,7 @@ Nothing here knows what an answer should be; that is each test's to say.
 
 from driver.direct import DirectSession
 from driver.http import HttpReply, HttpServer, HttpSession, exchange, head, read_reply
-from driver.messages import Refusal, Session, VERSION, meta, request
+from driver.messages import VERSION, Refusal, Session, meta, request
 from driver.process import Process, wait_until
 from driver.stdio import StdioServer, StdioSession
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-import asyncio
+import itertools
 import json
 import logging
-import runpy
-import threading
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
 from driver.messages import Session
 
+_numbers = itertools.count(1)
+
+
+def load(target: Path) -> Any:
+    """Imports a file under a name of its own."""
+    name = f"direct_{next(_numbers)}"
+    spec = spec_from_file_location(name, target)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
 
 class DirectSession(Session):
-    """Runs the file and its `server` on an event loop in a thread of its own."""
+    """Runs the file in this process and talks to the `server` it defines."""
 
     transport = "direct"
 
@@ -22,36 +36,25 @@ class DirectSession(Session):
         super().__init__()
         self._records = _Records()
         logging.getLogger("snodo").addHandler(self._records)
-        self.app = runpy.run_path(str(target), run_name=target.stem)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
+        self.app = load(target)
 
-    def handle(self, body: bytes, timeout: float = 10) -> bytes | None:
-        """The answer to one message, as the bytes a transport would send."""
-        answer = asyncio.run_coroutine_threadsafe(self._handle(body), self._loop).result(timeout)
-        return answer
-
-    async def _handle(self, body: bytes) -> bytes | None:
-        answer: bytes | None = await self.app["server"].handle(body)
+    def handle(self, body: bytes) -> dict[str, Any] | None:
+        """The decoded answer to one message; None when there is none to give."""
+        answer: dict[str, Any] | None = self.app.server.handle(body)
         return answer
 
     def send(
         self, message: dict[str, Any], *, timeout: float = 10
     ) -> tuple[int | None, dict[str, Any]]:
-        answer = self.handle(json.dumps(message).encode(), timeout)
+        answer = self.handle(json.dumps(message).encode())
         assert answer is not None, f"no answer to {message}"
-        response: dict[str, Any] = json.loads(answer)
-        return None, response
+        return None, answer
 
     def log(self) -> str:
         return "\n".join(self._records.lines)
 
     def close(self) -> None:
         logging.getLogger("snodo").removeHandler(self._records)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
-        self._loop.close()
 
 
 class _Records(logging.Handler):

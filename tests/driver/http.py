@@ -120,7 +120,8 @@ def read_reply(connection: socket.socket, *, bodyless: bool = False) -> HttpRepl
     raw_head, _, rest = bytes(received).partition(b"\r\n\r\n")
     status_line, *raw_headers = raw_head.decode("latin-1").split("\r\n")
     headers = {
-        name.lower(): value.strip() for name, _, value in (line.partition(":") for line in raw_headers)
+        name.lower(): value.strip()
+        for name, _, value in (line.partition(":") for line in raw_headers)
     }
     status = int(status_line.split()[1])
     received = bytearray(rest)

@@ -115,10 +115,16 @@ class StdioSession(Session):
     ) -> tuple[int | None, dict[str, Any]]:
         with self._writing:
             self.server.write_message(message)
+        ours = (message["id"], None)  # an answer without id: ours could not be read
+
+        def answered() -> bool:
+            return any(id in self._answers for id in ours)
+
         with self._arrived:
-            arrived = self._arrived.wait_for(lambda: message["id"] in self._answers, timeout)
+            arrived = self._arrived.wait_for(answered, timeout)
             assert arrived, f"no answer within {timeout} s; stderr:\n{self.log()}"
-            return None, self._answers.pop(message["id"])
+            id = next(id for id in ours if id in self._answers)
+            return None, self._answers.pop(id)
 
     def log(self) -> str:
         return self.server.log()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-TYPES = '''
+TYPES = """
 from __future__ import annotations
 
 import datetime
@@ -17,7 +17,8 @@ import pathlib
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, Optional, TypedDict, Union
+from typing import Annotated, Any, Literal, NamedTuple, NewType, NotRequired, Optional
+from typing import TypedDict, Union
 
 from snodo import Arg, Server
 
@@ -78,10 +79,6 @@ def boolean(v: bool) -> str:
 
 @server.tool
 def anything(v: Any) -> str:
-    return repr(v)
-
-@server.tool
-def unannotated(v) -> str:
     return repr(v)
 
 @server.tool
@@ -207,11 +204,7 @@ def described(v: Annotated[int, "How many"]) -> str:
 @server.tool
 def reserved(class_: int, schema: int, json: int, _private: int = 0) -> str:
     return f"{class_} {schema} {json} {_private}"
-
-@server.tool
-def open_ended(v: int, **extra: int) -> str:
-    return f"{v} {extra}"
-'''
+"""
 
 ARRIVING: list[tuple[str, Any, str]] = [
     ("text", "", "''"),
@@ -227,7 +220,6 @@ ARRIVING: list[tuple[str, Any, str]] = [
     ("anything", {"a": [1, 2.0, None]}, "{'a': [1, 2.0, None]}"),
     ("anything", None, "None"),
     ("anything", "[1]", "'[1]'"),
-    ("unannotated", [1], "[1]"),
     ("strings", ["a"], "['a']"),
     ("strings", [], "[]"),
     ("strings", '["a"]', "['a']"),
@@ -247,7 +239,7 @@ ARRIVING: list[tuple[str, Any, str]] = [
     ("optional", 5, "5"),
     ("optional", None, "None"),
     ("nullable", None, "None"),
-    ("defaulted", None, "7"),
+    ("defaulted", None, "None"),
     ("union", 5, "5"),
     ("union", "5", "'5'"),
     ("union_of_lists", [1], "[1]"),
@@ -348,12 +340,6 @@ def test_names_that_python_reserves_or_libraries_use_can_be_parameters(serve: An
     assert session.text("reserved", wire).startswith("1 2 3")
 
 
-def test_keyword_rest_takes_any_other_argument(serve: Any) -> None:
-    session = serve(TYPES)
-    assert session.text("open_ended", {"v": 1, "w": 2}) == "1 {'w': 2}"
-    session.failure("open_ended", {"v": 1, "w": "x"})
-
-
 def walk(schema: Any) -> Any:
     """Every object inside a schema, itself included."""
     if isinstance(schema, dict):
@@ -373,8 +359,7 @@ def test_schemas_carry_no_noise(serve: Any) -> None:
             assert not isinstance(part.get("title"), str), f"{name} has a generated title"
         if name != "node":
             assert "$ref" not in json.dumps(schema), f"{name} should be inlined"
-        if name != "open_ended":
-            assert schema["additionalProperties"] is False, name
+        assert schema["additionalProperties"] is False, name
 
 
 def test_an_optional_parameter_is_simply_not_required(serve: Any) -> None:
@@ -392,7 +377,6 @@ def test_an_optional_parameter_is_simply_not_required(serve: Any) -> None:
         ("number", {"type": "number"}),
         ("boolean", {"type": "boolean"}),
         ("anything", {}),
-        ("unannotated", {}),
         ("strings", {"type": "array", "items": {"type": "string"}}),
         ("mapping", {"type": "object", "additionalProperties": {"type": "integer"}}),
         ("colour", {"type": "string", "enum": ["red", "blue"]}),
@@ -475,7 +459,7 @@ def test_docstrings_become_descriptions(serve: Any, style: str) -> None:
     assert properties["limit"]["description"] == "How many to return, at most."
 
 
-OUTPUT = '''
+OUTPUT = """
 import datetime
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -555,7 +539,7 @@ def image() -> Image:
 @server.tool
 def blocks() -> list[Text | Image]:
     return [Text("x")]
-'''
+"""
 
 
 @pytest.mark.parametrize("tool", ["says", "none", "anything", "result", "image", "blocks"])

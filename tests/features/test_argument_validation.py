@@ -6,9 +6,10 @@ import json
 from typing import Any
 
 import pytest
+
 from driver import Refusal
 
-SHOP = '''
+SHOP = """
 from typing import Annotated, Literal
 
 from snodo import Arg, Server
@@ -47,7 +48,11 @@ def pair(first: int, second: int) -> str:
             "items": {
                 "type": "array",
                 "maxItems": 3,
-                "items": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]},
+                "items": {
+                    "type": "object",
+                    "properties": {"n": {"type": "integer"}},
+                    "required": ["n"],
+                },
             },
             "code": {"type": "string", "pattern": "^[A-Z]+$"},
             "even": {"type": "integer", "multipleOf": 2},
@@ -65,7 +70,9 @@ def deep(arguments, context):
     input_schema={
         "$schema": "http://json-schema.org/draft-07/schema#",
         "type": "object",
-        "properties": {"pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}},
+        "properties": {
+            "pair": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}
+        },
     }
 )
 def seventh(arguments, context):
@@ -80,7 +87,7 @@ def seventh(arguments, context):
 )
 def when(arguments, context):
     return str(sorted(arguments))
-'''
+"""
 
 
 def rejected(session: Any, tool: str, arguments: dict[str, Any]) -> str:
@@ -310,7 +317,10 @@ def test_passthrough_runs_whatever_comes(serve: Any) -> None:
         ({"one": 2}, "Invalid arguments at /one: value does not equal the declared constant"),
         ({"one": True}, "Invalid arguments at /one: value does not equal the declared constant"),
         ({"short": "xy"}, "Invalid arguments at /short: value violates the declared size bound"),
-        ({"found": "xyz"}, "Invalid arguments at /found: string does not match the required pattern"),
+        (
+            {"found": "xyz"},
+            "Invalid arguments at /found: string does not match the required pattern",
+        ),
         ({"seen": "ac"}, "Invalid arguments at /seen: string does not match the required pattern"),
     ],
     ids=str,

@@ -7,9 +7,10 @@ import re
 from typing import Any
 
 import pytest
+
 from driver import Refusal
 
-BROKEN = '''
+BROKEN = """
 import asyncio
 import os
 import sys
@@ -121,17 +122,17 @@ def tool_error_empty() -> str:
 
 @server.tool
 def protocol_error() -> str:
-    raise Error(-32050, "not today", data={"retry": False})
+    raise Error(7001, "not today", data={"retry": False})
 
 
 @server.tool
 def protocol_error_plain() -> str:
-    raise Error(-32050, "not today")
+    raise Error(7001, "not today")
 
 
 @server.tool
 def protocol_error_returned():
-    return Error(-32050, "not today", data=[1])
+    return Error(7001, "not today", data=[1])
 
 
 @server.tool
@@ -146,7 +147,12 @@ def protocol_error_cause() -> str:
 
 @server.tool
 def protocol_error_data() -> str:
-    raise Error(-32050, "secret-123", data={"x": object()})
+    raise Error(7001, "secret-123", data={"x": object()})
+
+
+@server.tool
+def protocol_error_reserved(code: int) -> str:
+    raise Error(code, "secret-123")
 
 
 @server.tool
@@ -157,7 +163,7 @@ def fine() -> str:
 @server.tool
 async def fine_async() -> str:
     return "fine"
-'''
+"""
 
 EXCEPTIONS = [
     *("ValueError", "BaseException", "SystemExit", "KeyboardInterrupt", "GeneratorExit"),
@@ -230,9 +236,9 @@ def test_a_tool_error_without_text_still_says_something(serve: Any) -> None:
 @pytest.mark.parametrize(
     ("tool", "error"),
     [
-        ("protocol_error", {"code": -32050, "message": "not today", "data": {"retry": False}}),
-        ("protocol_error_plain", {"code": -32050, "message": "not today"}),
-        ("protocol_error_returned", {"code": -32050, "message": "not today", "data": [1]}),
+        ("protocol_error", {"code": 7001, "message": "not today", "data": {"retry": False}}),
+        ("protocol_error_plain", {"code": 7001, "message": "not today"}),
+        ("protocol_error_returned", {"code": 7001, "message": "not today", "data": [1]}),
         ("protocol_error_params", {"code": -32602, "message": "no such shop", "data": {"shop": 1}}),
         ("protocol_error_cause", {"code": -32603, "message": "it broke"}),
         ("protocol_error_data", {"code": -32603, "message": "Internal error"}),
@@ -253,6 +259,14 @@ def test_http_statuses_follow_the_code(serve: Any, tool: str, status: int) -> No
     with pytest.raises(Refusal) as refused:
         session.call(tool, {})
     assert refused.value.status == (status if session.transport == "http" else None)
+
+
+@pytest.mark.parametrize("code", [-32050, -32099, -32002])
+def test_a_code_the_protocol_keeps_to_itself_is_never_sent(serve: Any, code: int) -> None:
+    """MCP 2026-07-28: undefined codes of -32020 to -32099, and -32002, stay off the wire."""
+    with pytest.raises(Refusal) as refused:
+        serve(BROKEN).call("protocol_error_reserved", {"code": code})
+    assert refused.value.error == {"code": -32603, "message": "Internal error"}
 
 
 DEBUG = """

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from driver import HttpServer
 
 HERE = Path(__file__).parent
@@ -25,25 +26,38 @@ pytestmark = pytest.mark.timeout(300)
 
 def run(*command: str | Path, timeout: float) -> str:
     done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, timeout=timeout, check=False
+        [str(part) for part in command],
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
     )
     assert done.returncode == 0, f"{command} failed:\n{done.stdout}\n{done.stderr}"
     return done.stdout
 
 
+def install(wanted: Path, folder: Path, *commands: tuple[str | Path, ...]) -> None:
+    """Runs the commands unless `folder` already holds exactly what `wanted` lists."""
+    installed = folder / f"installed-{wanted.name}"
+    if installed.exists() and installed.read_bytes() == wanted.read_bytes():
+        return
+    for command in commands:
+        run(*command, timeout=240)
+    installed.write_bytes(wanted.read_bytes())
+
+
 @pytest.fixture(scope="module")
 def typescript() -> list[str]:
-    if not (HERE / "node_modules" / "@modelcontextprotocol" / "client").exists():
-        run("npm", "ci", "--prefix", HERE, "--no-audit", "--no-fund", timeout=240)
+    npm = ("npm", "ci", "--prefix", HERE, "--no-audit", "--no-fund")
+    install(HERE / "package-lock.json", HERE / "node_modules", npm)
     return ["node", str(HERE / "client.mjs")]
 
 
 @pytest.fixture(scope="module")
 def python() -> list[str]:
-    if not PYTHON.exists():
-        run(sys.executable, "-m", "venv", HERE / ".venv", timeout=120)
-    pip = (PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check")
-    run(*pip, "-r", HERE / "requirements.txt", timeout=240)
+    wanted, venv = HERE / "requirements.txt", HERE / ".venv"
+    pip = (PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", wanted)
+    install(wanted, venv, (sys.executable, "-m", "venv", venv), pip)
     return [str(PYTHON), str(HERE / "client.py")]
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from driver import HttpReply, HttpServer, exchange, head, read_reply, request
 
 SERVER = Path(__file__).parent / "echo_server.py"
@@ -127,7 +128,12 @@ def test_json_answers_are_not_cached_and_echo_no_routing_header(server: HttpServ
 
 @pytest.mark.parametrize(
     "content_type",
-    ["application/json", "application/json; charset=utf-8", "APPLICATION/JSON", "application/json;"],
+    [
+        "application/json",
+        "application/json; charset=utf-8",
+        "APPLICATION/JSON",
+        "application/json;",
+    ],
 )
 def test_json_content_types_are_taken(server: HttpServer, content_type: str) -> None:
     assert server.post(LIST, HEADERS | {"Content-Type": content_type}).status == 200

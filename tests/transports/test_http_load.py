@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from driver import HttpServer, head, read_reply, request, wait_until
 from driver.http import mirrored
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from driver import HttpServer, head, read_reply, request
 from driver.http import mirrored
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from driver import StdioServer, request
 
 SERVER = Path(__file__).parent / "echo_server.py"

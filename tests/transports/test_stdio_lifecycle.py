@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -13,12 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from driver import Process, StdioServer, request, wait_until
 
 SERVER = Path(__file__).parent / "echo_server.py"
-HURRIED = SERVER.read_text().replace(
-    'version="1.0.0"', 'version="1.0.0", limits={"drain_timeout": 0.5}'
-)
 
 
 @pytest.fixture
@@ -56,14 +55,10 @@ def test_end_of_input_lets_running_calls_finish(server: StdioServer, tool: str) 
 
 
 @pytest.mark.parametrize("tool", ["pause", "block", "stubborn"])
-def test_end_of_input_does_not_wait_for_ever(write_app: Callable[[str], Path], tool: str) -> None:
-    server = StdioServer(write_app(HURRIED))
-    try:
-        begin(server, tool, 60)
-        server.end_input()
-        server.wait(2.5)
-    finally:
-        server.close()
+def test_end_of_input_does_not_wait_for_ever(server: StdioServer, tool: str) -> None:
+    begin(server, tool, 60)
+    server.end_input()
+    server.wait(2.5)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -79,7 +74,9 @@ def test_a_signal_ends_an_idle_server_in_half_a_second(server: StdioServer, numb
     assert server.rest() == []
 
 
-def test_ctrl_c_ends_a_server_that_was_never_asked_anything(write_app: Callable[[str], Path]) -> None:
+def test_ctrl_c_ends_a_server_that_was_never_asked_anything(
+    write_app: Callable[[str], Path],
+) -> None:
     server = StdioServer(
         write_app(
             """
@@ -107,15 +104,11 @@ def test_ctrl_c_ends_a_server_that_was_never_asked_anything(write_app: Callable[
 
 
 @pytest.mark.parametrize("tool", ["pause", "stubborn"])
-def test_ctrl_c_ends_a_busy_server(write_app: Callable[[str], Path], tool: str) -> None:
-    server = StdioServer(write_app(HURRIED))
-    try:
-        begin(server, tool, 60)
-        server.signal(signal.SIGINT)
-        assert server.wait(2) in (0, 130)
-        assert "Traceback" not in server.log()
-    finally:
-        server.close()
+def test_ctrl_c_ends_a_busy_server(server: StdioServer, tool: str) -> None:
+    begin(server, tool, 60)
+    server.signal(signal.SIGINT)
+    assert server.wait(2) in (0, 130)
+    assert "Traceback" not in server.log()
 
 
 def test_the_second_ctrl_c_ends_at_once(server: StdioServer) -> None:
@@ -159,10 +152,8 @@ def test_a_server_does_not_outlive_its_parent() -> None:
         parent.wait(5)
         wait_until(lambda: not alive(child), "the end of the orphaned server", 3)
     finally:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(parent.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         parent.wait(5)
         for pipe in (parent.stdin, parent.stdout, parent.stderr):
             pipe.close()

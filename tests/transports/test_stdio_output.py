@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from driver import StdioServer, request
 
 NOISY = """
@@ -170,7 +171,7 @@ def test_a_tool_that_floods_stderr_itself_stops_no_other(write_app: Callable[[st
         server.write_message(request("tools/call", {"name": "floods"}, id="flood"))
         for n in range(20):
             server.write_message(request("tools/call", {"name": "quiet"}, id=n))
-        seen = set()
+        seen: set[str | int] = set()
         while len(seen - {"flood"}) < 20:
             seen.add(server.read_message()["id"])
         server.end_input()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+
 from driver import DirectSession, HttpServer, StdioServer
 
 HERE = Path(__file__).parent
@@ -108,7 +110,8 @@ def test_over_stdio(stdio: StdioServer, path: Path) -> None:
 @pick("direct")
 def test_through_handle(direct: DirectSession, path: Path) -> None:
     case = load(path)
-    assert (direct.handle(case.request) or b"") == case.response_stdio
+    expected = json.loads(case.response_stdio) if case.response_stdio else None
+    assert direct.handle(case.request) == expected
     assert direct.handle(AFTER) is not None
 
 

@@ -62,7 +62,7 @@ def picture(arguments, context):
 
 @server.tool(input_schema=ANY)
 def refuse(arguments, context):
-    raise Error(-32050, "not today", data={"retry": False})
+    raise Error(7001, "not today", data={"retry": False})
 
 
 @server.tool(input_schema=REGION)

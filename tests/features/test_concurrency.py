@@ -1,0 +1,203 @@
+"""Many calls at once: blocking ones, quick ones, coroutines, and their results kept apart."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driver import StdioServer, request
+
+BUSY = """
+import asyncio
+import contextvars
+import threading
+import time
+
+from snodo import Context, Server, current_context
+
+server = Server("busy", version="1.0.0"{options})
+
+together = threading.Barrier(2)
+arrived = 0
+everybody = asyncio.Event()
+variable = contextvars.ContextVar("variable")
+
+
+@server.tool
+def block(seconds: float) -> str:
+    time.sleep(seconds)
+    return "done"
+
+
+@server.tool
+async def pause(seconds: float) -> str:
+    await asyncio.sleep(seconds)
+    return "done"
+
+
+@server.tool
+def meets() -> str:
+    together.wait(5)
+    return "met"
+
+
+@server.tool
+async def meets_async() -> str:
+    global arrived
+    arrived += 1
+    if arrived == 2:
+        everybody.set()
+    await asyncio.wait_for(everybody.wait(), 5)
+    return "met"
+
+
+@server.tool
+def keeps_apart(name: str, context: Context) -> list[str]:
+    variable.set(name)
+    time.sleep(0.005)
+    return [variable.get(), str(context.request_id), str(current_context().request_id)]
+
+
+@server.tool
+async def keeps_apart_async(name: str, context: Context) -> list[str]:
+    variable.set(name)
+    await asyncio.sleep(0.005)
+    return [variable.get(), str(context.request_id), str(current_context().request_id)]
+
+
+@server.tool
+def quick(n: int) -> str:
+    return str(n)
+
+
+@server.tool
+async def quick_async(n: int) -> str:
+    return str(n)
+
+
+@server.tool
+def threads() -> int:
+    return threading.active_count()
+
+
+@server.tool
+async def blocks_the_loop(seconds: float) -> str:
+    time.sleep(seconds)
+    return "done"
+"""
+
+SOURCE = BUSY.format(options="")
+
+
+def together(session: Any, count: int, call: Callable[[int], Any]) -> list[Any]:
+    """The results of `count` calls made at the same time."""
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(call, range(count)))
+
+
+@pytest.mark.parametrize("tool", ["meets", "meets_async"])
+def test_two_calls_run_at_the_same_time(serve_process: Any, tool: str) -> None:
+    session = serve_process(SOURCE)
+    assert together(session, 2, lambda _: session.text(tool)) == ["met", "met"]
+
+
+@pytest.mark.parametrize("tool", ["keeps_apart", "keeps_apart_async"])
+def test_calls_never_see_each_other(serve: Any, tool: str) -> None:
+    session = serve(SOURCE)
+
+    def call(n: int) -> None:
+        seen = session.call(tool, {"name": f"caller {n}"})["structuredContent"]
+        assert seen[0] == f"caller {n}"
+        assert seen[1] == seen[2], "two contexts in one call"
+
+    together(session, 40, call)
+
+
+@pytest.mark.parametrize("tool", ["quick", "quick_async"])
+def test_a_thousand_calls_get_their_own_answers(serve_process: Any, tool: str) -> None:
+    session = serve_process(SOURCE)
+
+    def call(worker: int) -> None:
+        for n in range(worker * 1000, worker * 1000 + 50):
+            assert session.text(tool, {"n": n}) == str(n)
+
+    together(session, 20, call)
+
+
+def test_a_thousand_calls_in_one_write_get_their_own_answers(
+    write_app: Callable[[str], Path],
+) -> None:
+    server = StdioServer(write_app(SOURCE))
+    try:
+        for n in range(1000):
+            tool = ("quick", "quick_async")[n % 2]
+            server.write_message(request("tools/call", {"name": tool, "arguments": {"n": n}}, id=n))
+        for _ in range(1000):
+            message = server.read_message()
+            assert message["result"]["content"][0]["text"] == str(message["id"])
+    finally:
+        server.close()
+
+
+def test_blocking_tools_do_not_stop_the_others(serve_process: Any) -> None:
+    session = serve_process(SOURCE)
+    with ThreadPoolExecutor(8) as pool:
+        blocked = [pool.submit(session.text, "block", {"seconds": 1.5}) for _ in range(8)]
+        begun = time.monotonic()
+        assert session.text("quick", {"n": 1}) == "1"
+        assert session.text("quick_async", {"n": 1}) == "1"
+        assert session.ask("tools/list")
+        assert time.monotonic() - begun < 1, "quick calls waited for blocking ones"
+        assert {future.result() for future in blocked} == {"done"}
+
+
+def test_a_coroutine_that_blocks_its_loop_does_not_stop_plain_tools(serve_process: Any) -> None:
+    session = serve_process(SOURCE)
+    with ThreadPoolExecutor(1) as pool:
+        blocked = pool.submit(session.text, "blocks_the_loop", {"seconds": 1.5})
+        begun = time.monotonic()
+        assert session.text("quick", {"n": 1}) == "1"
+        assert session.ask("tools/list")
+        assert time.monotonic() - begun < 1
+        assert blocked.result() == "done"
+
+
+def test_two_hundred_blocking_calls_all_finish(serve_process: Any) -> None:
+    """200 × 1 s on as many threads as the server is given."""
+    session = serve_process(BUSY.format(options=", threads=200"))
+    begun = time.monotonic()
+    results = together(session, 200, lambda _: session.text("block", {"seconds": 1}, timeout=30))
+    assert results == ["done"] * 200
+    assert time.monotonic() - begun < 8, "200 threads should need little more than a second"
+
+
+def test_two_hundred_blocking_calls_finish_on_the_default_threads(serve_process: Any) -> None:
+    session = serve_process(SOURCE)
+    with ThreadPoolExecutor(200) as pool:
+        calls = [pool.submit(session.text, "block", {"seconds": 1}, timeout=50) for _ in range(200)]
+        # Lists and coroutines need no thread of the lane.
+        begun = time.monotonic()
+        assert session.text("quick_async", {"n": 1}) == "1"
+        assert session.ask("tools/list")
+        assert time.monotonic() - begun < 1.5
+        assert {call.result() for call in calls} == {"done"}
+
+
+def test_two_hundred_waiting_coroutines_need_a_second(serve: Any) -> None:
+    session = serve(SOURCE)
+    begun = time.monotonic()
+    results = together(session, 200, lambda _: session.text("pause", {"seconds": 1}, timeout=30))
+    assert results == ["done"] * 200
+    assert time.monotonic() - begun < 5
+
+
+def test_quick_calls_do_not_grow_the_threads(serve_process: Any) -> None:
+    session = serve_process(BUSY.format(options=", threads=64"))
+    for n in range(300):
+        session.text("quick", {"n": n})
+    assert session.call("threads")["structuredContent"] < 12

@@ -1,0 +1,168 @@
+"""Deadlines per tool and per server; what is cancelled knows it, and the place is free again."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from driver import Refusal
+
+SLOW = """
+import asyncio
+import sys
+import threading
+import time
+
+from snodo import Context, Server
+
+server = Server("slow", version="1.0.0", timeout=0.4)
+
+
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+@server.tool
+async def waits() -> str:
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        say("waits was cancelled")
+        raise
+    return "never"
+
+
+@server.tool
+def blocks(context: Context) -> str:
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        if context.cancelled:
+            say("blocks was cancelled")
+            return "too late"
+        time.sleep(0.01)
+    return "never"
+
+
+@server.tool(timeout=5)
+async def patient() -> str:
+    await asyncio.sleep(0.7)
+    return "done"
+
+
+@server.tool(timeout=5)
+def patient_in_a_thread() -> str:
+    time.sleep(0.7)
+    return "done"
+
+
+@server.tool(timeout=0.1)
+async def hasty() -> str:
+    await asyncio.sleep(60)
+    return "never"
+
+
+@server.tool
+async def swallows() -> str:
+    for _ in range(3):
+        try:
+            await asyncio.sleep(0.5)
+        except asyncio.CancelledError:
+            say("swallows was cancelled")
+    return "swallowed"
+
+
+@server.tool
+async def cleans_up() -> str:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        say("cleaned up")
+    return "never"
+
+
+@server.tool
+def quick() -> str:
+    return "quick"
+"""
+
+
+@pytest.mark.parametrize("tool", ["waits", "blocks", "swallows", "cleans_up"])
+def test_the_servers_deadline_ends_a_call(serve_process: Any, tool: str) -> None:
+    session = serve_process(SLOW)
+    begun = time.monotonic()
+    with pytest.raises(Refusal) as refused:
+        session.call(tool)
+    assert 0.35 < time.monotonic() - begun < 2
+    assert refused.value.code == -32603
+    assert "timed out" in refused.value.message
+    assert refused.value.status == (504 if session.transport == "http" else None)
+    assert session.text("quick") == "quick"
+
+
+@pytest.mark.parametrize(
+    ("tool", "said"),
+    [
+        ("waits", "waits was cancelled"),
+        ("blocks", "blocks was cancelled"),
+        ("cleans_up", "cleaned up"),
+    ],
+)
+def test_what_ran_out_of_time_is_told(serve_process: Any, tool: str, said: str) -> None:
+    session = serve_process(SLOW)
+    with pytest.raises(Refusal):
+        session.call(tool)
+    session.server.wait_for_log(said, timeout=2)
+
+
+@pytest.mark.parametrize("tool", ["patient", "patient_in_a_thread"])
+def test_a_tool_may_take_longer_than_the_server_allows_others(serve: Any, tool: str) -> None:
+    assert serve(SLOW).text(tool) == "done"
+
+
+def test_a_tool_may_be_given_less(serve: Any) -> None:
+    begun = time.monotonic()
+    with pytest.raises(Refusal):
+        serve(SLOW).call("hasty")
+    assert time.monotonic() - begun < 0.39
+
+
+def test_no_deadline_text_tells_more_than_that(serve: Any) -> None:
+    with pytest.raises(Refusal) as refused:
+        serve(SLOW).call("hasty")
+    assert set(refused.value.error) == {"code", "message"}
+    assert "Traceback" not in serve(SLOW).log()
+
+
+ABANDONED = """
+import threading
+
+from snodo import Server
+
+server = Server("abandoned", version="1.0.0", limits={"running": 1, "queued": 5}, threads=1)
+gate = threading.Event()
+
+
+@server.tool(timeout=0.2)
+def stubborn() -> str:
+    gate.wait(1.5)
+    return "too late"
+
+
+@server.tool(timeout=10)
+def after() -> str:
+    return "ran"
+"""
+
+
+def test_a_thread_that_cannot_be_stopped_keeps_its_place_until_it_returns(
+    serve_process: Any,
+) -> None:
+    session = serve_process(ABANDONED)
+    begun = time.monotonic()
+    with pytest.raises(Refusal):
+        session.call("stubborn")
+    assert time.monotonic() - begun < 1, "the answer comes at the deadline"
+    assert session.text("after") == "ran"
+    assert time.monotonic() - begun > 1.3, "the next call ran beside the abandoned thread"
