@@ -5,6 +5,7 @@ The runtime itself writes strings, numbers, lists, tuples, dicts, sets and datac
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +85,14 @@ def to_json(value: Any, path: str = "", *, strict: bool = False) -> Any:
         return to_json(tuple(value) if isinstance(value, tuple) else simplify(value), path)
     except EncodeError as error:
         raise EncodeError(_at(str(error), path)) from None
+
+
+@functools.lru_cache(maxsize=512)
+def presents(cls: type) -> bool:
+    """Tell a class whose objects `normalise` makes blocks of. Asked for each new type of value."""
+    return getattr(cls, "__snodo_content__", False) is True or (
+        cls.__module__ != "builtins" and displays(cls)
+    )
 
 
 def normalise(value: Any) -> Result | None:

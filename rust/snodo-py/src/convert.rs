@@ -374,18 +374,43 @@ pub(crate) fn is_none(value: &Bound<'_, PyAny>) -> bool {
     value.cast_exact::<PyNone>().is_ok()
 }
 
-/// Whether a value is of a type that JSON has, so that nobody needs to be asked what it is.
-/// A list counts when all of its items are: any other may hold content values.
-pub(crate) fn is_plain(value: &Bound<'_, PyAny>) -> bool {
-    let scalar = |value: &Bound<'_, PyAny>| {
-        value.cast_exact::<PyString>().is_ok()
-            || value.cast_exact::<PyInt>().is_ok()
-            || value.cast_exact::<PyFloat>().is_ok()
-            || value.cast_exact::<PyBool>().is_ok()
-            || value.cast_exact::<PyDict>().is_ok()
-    };
-    match value.cast_exact::<PyList>() {
-        Ok(list) => list.iter().all(|item| scalar(&item)),
-        Err(_) => scalar(value),
+/// Whether a returned value is, or holds in its list, something that shows itself as content.
+pub(crate) fn presents(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if let Ok(list) = value.cast_exact::<PyList>() {
+        return any_presents(list.iter());
     }
+    if let Ok(tuple) = value.cast_exact::<PyTuple>() {
+        return any_presents(tuple.iter());
+    }
+    any_presents(std::iter::once(value.clone()))
+}
+
+fn any_presents<'py>(items: impl Iterator<Item = Bound<'py, PyAny>>) -> PyResult<bool> {
+    // Lists are mostly of one type: each run of a type is asked about once.
+    let mut last = std::ptr::null_mut();
+    for item in items {
+        let kind = item.get_type_ptr();
+        if kind == last {
+            continue;
+        }
+        last = kind;
+        if is_plain(&item) {
+            continue;
+        }
+        let py = item.py();
+        if imports::presents(py)?.call1((item.get_type(),))?.is_truthy()? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Whether a value is of a type that JSON has, so that nobody needs to be asked what it is.
+fn is_plain(value: &Bound<'_, PyAny>) -> bool {
+    value.cast_exact::<PyString>().is_ok()
+        || value.cast_exact::<PyDict>().is_ok()
+        || value.cast_exact::<PyInt>().is_ok()
+        || value.cast_exact::<PyFloat>().is_ok()
+        || value.cast_exact::<PyBool>().is_ok()
+        || value.cast_exact::<PyList>().is_ok()
 }

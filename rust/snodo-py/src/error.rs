@@ -24,6 +24,9 @@ pub(crate) fn outcome_of(py: Python<'_>, tool: &str, error: PyErr, debug: bool) 
 /// The outcome of an `Error` that was returned instead of raised, or `None` for other values.
 pub(crate) fn returned(value: &Bound<'_, PyAny>) -> PyResult<Option<Outcome>> {
     let py = value.py();
+    if !value.is_instance_of::<pyo3::exceptions::PyBaseException>() {
+        return Ok(None);
+    }
     if value.is_instance(imports::error(py)?)? {
         return protocol_error(value).map(|error| Some(error.into()));
     }

@@ -178,17 +178,15 @@ impl PyTool {
         if let Ok(result) = value.cast::<PyResultValue>() {
             return result.get().outcome(py);
         }
-        if !convert::is_plain(value) {
-            if let Ok(Some(outcome)) = error::returned(value) {
-                return Ok(outcome);
-            }
-            let normal = imports::normalise(py).and_then(|normalise| normalise.call1((value,)));
-            // A display hook of the user's that raises is not a reason to lose the value.
-            if let Ok(normal) = normal
-                && let Ok(result) = normal.cast::<PyResultValue>()
-            {
-                return result.get().outcome(py);
-            }
+        if let Ok(Some(outcome)) = error::returned(value) {
+            return Ok(outcome);
+        }
+        // A display hook of the user's that raises is not a reason to lose the value.
+        if convert::presents(value).unwrap_or(false)
+            && let Ok(normal) = imports::normalise(py).and_then(|normalise| normalise.call1((value,)))
+            && let Ok(result) = normal.cast::<PyResultValue>()
+        {
+            return result.get().outcome(py);
         }
         Ok(Value::Structured(convert::encode(value)?).into())
     }

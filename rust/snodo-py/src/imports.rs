@@ -23,6 +23,10 @@ imported!(
     normalise: PyAny = "snodo._encode", "normalise"
 );
 imported!(
+    /// `presents(cls)`: whether `normalise` has something to say of objects of a class.
+    presents: PyAny = "snodo._encode", "presents"
+);
+imported!(
     /// `report(tool, exception)`: logs an unexpected exception and gives the id it is logged under.
     report: PyAny = "snodo._report", "report"
 );

@@ -68,14 +68,12 @@ impl CancelToken {
         let mut notified = std::pin::pin!(self.inner.stopped.notified());
         // Registered before asking: a stop in between is not missed.
         notified.as_mut().enable();
-        match self.reason() {
-            Some(reason) => reason,
-            None => {
-                notified.await;
-                self.reason()
-                    .expect("waiters are woken after the reason is stored")
-            }
+        if let Some(reason) = self.reason() {
+            return reason;
         }
+        notified.await;
+        self.reason()
+            .expect("waiters are woken after the reason is stored")
     }
 
     /// Runs `hook` when stopped, at once if that has happened. It must be quick and must not block.

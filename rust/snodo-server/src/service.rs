@@ -106,6 +106,9 @@ impl Service {
                 Err(end) => return end,
             },
         };
+        if cancel.reason().is_some() {
+            return End::Cancelled; // while it waited
+        }
         let deadline = arrived.or_else(|| limit.map(|limit| Instant::now() + limit));
         let (reply, outcome) = Reply::new(cancel.clone(), Some(place));
         let handler = &self.handlers[call.tool];
