@@ -53,6 +53,11 @@ class DirectSession(Session):
     def log(self) -> str:
         return "\n".join(self._records.lines)
 
+    def wait_for_log(self, text: str) -> str:
+        log = self.log()
+        assert text in log, f"the log never said {text!r}; it said:\n{log}"
+        return log
+
     def close(self) -> None:
         logging.getLogger("snodo").removeHandler(self._records)
 

@@ -58,6 +58,10 @@ class Session(ABC):
         """What the server wrote to stderr so far."""
 
     @abstractmethod
+    def wait_for_log(self, text: str) -> str:
+        """Waits until `text` is in the log; gives all of it."""
+
+    @abstractmethod
     def close(self) -> None:
         """Ends the server."""
 

@@ -129,5 +129,8 @@ class StdioSession(Session):
     def log(self) -> str:
         return self.server.log()
 
+    def wait_for_log(self, text: str) -> str:
+        return self.server.wait_for_log(text, 5)
+
     def close(self) -> None:
         self.server.close()

@@ -53,9 +53,13 @@ def test_its_value_is_the_state_of_every_call(serve: Any, tool: str) -> None:
 @pytest.mark.parametrize("kind", ["http", "stdio"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_is_cleaned_up_at_a_signal(write_app: Any, kind: str, number: int) -> None:
-    server = (HttpServer if kind == "http" else StdioServer)(write_app(COUNTED))
+    path = write_app(COUNTED)
+    server = HttpServer(path) if kind == "http" else StdioServer(path)
     try:
-        server.wait_for_log("lifespan begins")
+        if isinstance(server, HttpServer):
+            server.send(request("tools/list"))
+        else:
+            server.ask(request("tools/list"))
         server.signal(number)
         server.wait(3)
         server._reader.join(5)

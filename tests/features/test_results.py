@@ -373,7 +373,8 @@ def test_the_refusal_or_the_log_says_where_the_value_was_wrong(
     session = serve(VALUES)
     with pytest.raises(Refusal) as refused:
         session.call("refused", {"kind": kind})
-    assert re.search(path, refused.value.message + session.log())
+    told = refused.value.message
+    assert re.search(path, told), f"where? {told}\n{session.log()}"
 
 
 def test_two_hundred_records_arrive(serve: Any) -> None:

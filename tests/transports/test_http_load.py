@@ -102,15 +102,19 @@ def test_a_call_out_of_time_gets_504(narrow: HttpServer, tool: str) -> None:
     assert body["id"] == tool
 
 
+def leave(server: HttpServer, tool: str) -> None:
+    """Calls a tool that waits, and closes the connection once it does."""
+    with begin(server, tool, {"seconds": 60}):
+        server.wait_for_log(f"{tool} begins")
+
+
 def test_a_disconnect_cancels_a_coroutine(server: HttpServer) -> None:
-    begin(server, "pause", {"seconds": 60}).close()
-    server.wait_for_log("pause begins")
+    leave(server, "pause")
     server.wait_for_log("pause cancelled", timeout=2)
 
 
 def test_a_disconnect_is_seen_by_a_plain_function(server: HttpServer) -> None:
-    begin(server, "block", {"seconds": 60}).close()
-    server.wait_for_log("block begins")
+    leave(server, "block")
     server.wait_for_log("block cancelled", timeout=2)
 
 
@@ -124,15 +128,15 @@ def test_a_reset_cancels_too(server: HttpServer) -> None:
 
 
 def test_a_disconnect_ends_only_its_own_call(server: HttpServer) -> None:
-    with begin(server, "pause", {"seconds": 0.5}) as kept:
-        begin(server, "pause", {"seconds": 60}).close()
-        server.wait_for_log("pause cancelled", timeout=2)
+    with begin(server, "pause", {"seconds": 1.5}) as kept:
+        leave(server, "block")
+        server.wait_for_log("block cancelled", timeout=1)
         assert read_reply(kept).json()["result"]["content"][0]["text"] == "awake"
 
 
 def test_a_disconnect_prints_no_traceback(server: HttpServer) -> None:
-    begin(server, "pause", {"seconds": 60}).close()
-    server.wait_for_log("pause cancelled", timeout=3)
+    leave(server, "pause")
+    server.wait_for_log("pause cancelled", timeout=2)
     assert server.send(request("tools/list")).status == 200
     assert "Traceback" not in server.log()
 

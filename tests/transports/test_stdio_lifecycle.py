@@ -74,33 +74,40 @@ def test_a_signal_ends_an_idle_server_in_half_a_second(server: StdioServer, numb
     assert server.rest() == []
 
 
-def test_ctrl_c_ends_a_server_that_was_never_asked_anything(
-    write_app: Callable[[str], Path],
-) -> None:
-    server = StdioServer(
-        write_app(
-            """
-            import sys
-            from snodo import Server
+STARTING = """
+import sys
+from snodo import Server
 
-            server = Server("quiet", version="1.0.0")
+server = Server("starting", version="1.0.0")
 
-            @server.lifespan
-            async def alive(server):
-                print("up", file=sys.stderr, flush=True)
-                yield
-                print("down", file=sys.stderr, flush=True)
-            """
-        )
-    )
+
+@server.lifespan
+async def alive(server):
+    print("up", file=sys.stderr, flush=True)
     try:
-        server.wait_for_log("up")
-        server.signal(signal.SIGINT)
-        assert server.wait(1) in (0, 130)
-        assert "down" in server.log(), "the lifespan was not cleaned up"
-        assert "Traceback" not in server.log()
+        yield
     finally:
-        server.close()
+        print("down", file=sys.stderr, flush=True)
+"""
+
+
+@pytest.mark.parametrize("options", [["--stdio"], ["--port", "0"]], ids=["stdio", "http"])
+def test_ctrl_c_while_starting_is_never_lost(
+    write_app: Callable[[str], Path], options: list[str]
+) -> None:
+    """Right after the lifespan began, when a signal may meet the wrong handler or none."""
+    path = write_app(STARTING)
+    for _ in range(10):
+        server = Process(path, *options)
+        try:
+            server.wait_for_log("up")
+            server.signal(signal.SIGINT)
+            assert server.wait(2) in (0, 130)
+            server._reader.join(5)
+            assert "down" in server.log(), "the lifespan was not cleaned up"
+            assert "Traceback" not in server.log()
+        finally:
+            server.close()
 
 
 @pytest.mark.parametrize("tool", ["pause", "stubborn"])
