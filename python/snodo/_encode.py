@@ -117,23 +117,24 @@ def _blocks(value: Any) -> list[dict[str, Any]] | None:
             return None
         blocks = []
         for item in value:
-            block = _block(item)
-            if block is None:
+            one = block(item)
+            if one is None:
                 return None
-            blocks.append(block)
+            blocks.append(one)
         return blocks
     if isinstance(value, str):
         return None
-    block = _block(value)
-    return None if block is None else [block]
+    one = block(value)
+    return None if one is None else [one]
 
 
-def _block(value: Any) -> dict[str, Any] | None:
+def block(value: Any) -> dict[str, Any] | None:
+    """Give the content block a value stands for; None for data."""
     if isinstance(value, str):
         return {"type": "text", "text": str.__str__(value)}
     if is_content(value):
-        block: dict[str, Any] = value.block()
-        return block
+        own: dict[str, Any] = value.block()
+        return own
     return _shown(value) if shows(value) else None
 
 

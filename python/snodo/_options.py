@@ -130,7 +130,9 @@ def checked_limits(value: Any) -> dict[str, int | float]:
         raise ConfigurationError("Server limits must be a dict of names and numbers")
     limits: dict[str, int | float] = {}
     for name, number in value.items():
-        if name in _COUNTS:
+        if name == "queued" and type(number) is int and number == 0:
+            limits[name] = 0  # no queue: a call without a place is refused at once
+        elif name in _COUNTS:
             limits[name] = count(f"limits[{name!r}]", number)
         elif name in _TIMES:
             limits[name] = seconds(f"limits[{name!r}]", number)

@@ -61,10 +61,8 @@ def http(
 ) -> Start:
     """Prepare to serve HTTP; the result starts it."""
 
-    def start() -> Serving:
-        if signals:
-            _leave_signals_to_rust()
-        serving = runtime.serve_http(
+    def bind() -> Serving:
+        return runtime.serve_http(
             host=host,
             port=port,
             path=path,
@@ -72,6 +70,9 @@ def http(
             allowed_origins=list(allowed_origins or ()),
             signals=signals,
         )
+
+    def start() -> Serving:
+        serving = _owning_signals(bind) if signals else bind()
         if on_started is not None and serving.url is not None:
             on_started(serving.url)
         return serving
@@ -88,10 +89,11 @@ def stdio(
 ) -> Start:
     """Prepare to serve standard input and a duplicate of standard output; the result starts it."""
 
+    def begin() -> Serving:
+        return runtime.serve_stdio(input=_take_stdin(), output=stdout_fd, signals=signals)
+
     def start() -> Serving:
-        if signals:
-            _leave_signals_to_rust()
-        serving = runtime.serve_stdio(input=os.dup(0), output=stdout_fd, signals=signals)
+        serving = _owning_signals(begin) if signals else begin()
         if on_started is not None:
             on_started("stdio")
         return serving
@@ -130,6 +132,18 @@ def take_stdout() -> int:
         # It belongs to a log now, where half lines and encoding errors help nobody.
         sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
     return ours
+
+
+def _take_stdin() -> int:
+    """Keep standard input for the protocol: give its duplicate, and let fd 0 be empty.
+
+    A tool or child process that reads fd 0 would take messages away from the server.
+    """
+    protocol = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return protocol
 
 
 def run(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> None:
@@ -183,12 +197,21 @@ async def _entered(runtime: Runtime, lifespan: Lifespan | None) -> AsyncIterator
         yield
 
 
-def _leave_signals_to_rust() -> None:
-    """Keep Python's own handlers from running beside the ones Rust is about to install."""
+def _owning_signals(start: Callable[[], Serving]) -> Serving:
+    """Start a transport that handles SIGINT and SIGTERM itself, and lose no signal meanwhile.
+
+    Rust's handlers call the ones they find, which would raise KeyboardInterrupt in whatever runs on
+    the main thread. So they find one that only takes note.
+    """
     import signal
 
+    early: list[int] = []
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, lambda received, _frame: early.append(received))
+    serving = start()
+    if early:
+        serving.stop()
+    return serving
 
 
 def _background_loop(runtime: Runtime, lifespan: Lifespan | None) -> None:

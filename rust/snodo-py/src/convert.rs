@@ -64,8 +64,8 @@ impl Refusal {
         }
     }
 
-    pub(crate) fn under(mut self, segment: impl ToString) -> Self {
-        self.path.push(segment.to_string());
+    pub(crate) fn under(mut self, segment: impl Into<String>) -> Self {
+        self.path.push(segment.into());
         self
     }
 }
@@ -200,7 +200,7 @@ impl Encoder {
                 self.out.push(b',');
             }
             self.write(&item, depth + 1)
-                .map_err(|refusal| refusal.under(index))?;
+                .map_err(|refusal| refusal.under(index.to_string()))?;
         }
         self.out.push(b']');
         Ok(())
@@ -221,7 +221,7 @@ impl Encoder {
             self.string(key)?;
             self.out.push(b':');
             self.write(&value, depth + 1)
-                .map_err(|refusal| refusal.under(key))?;
+                .map_err(|refusal| refusal.under(key.to_string()))?;
         }
         self.out.push(b'}');
         Ok(())
@@ -243,9 +243,9 @@ impl Encoder {
             let name = field.name.bind(py);
             let member = value
                 .getattr(name)
-                .map_err(|_| Refusal::new("a field has no value").under(name))?;
+                .map_err(|_| Refusal::new("a field has no value").under(name.to_string()))?;
             self.write(&member, depth + 1)
-                .map_err(|refusal| refusal.under(name))?;
+                .map_err(|refusal| refusal.under(name.to_string()))?;
         }
         self.out.push(b'}');
         Ok(())
@@ -398,7 +398,10 @@ fn any_presents<'py>(items: impl Iterator<Item = Bound<'py, PyAny>>) -> PyResult
             continue;
         }
         let py = item.py();
-        if imports::presents(py)?.call1((item.get_type(),))?.is_truthy()? {
+        if imports::presents(py)?
+            .call1((item.get_type(),))?
+            .is_truthy()?
+        {
             return Ok(true);
         }
     }

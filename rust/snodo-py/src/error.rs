@@ -12,12 +12,12 @@ use crate::{convert, imports};
 /// What a tool's exception becomes. A `ToolError` is the tool's own answer, an `Error` fails the
 /// request; anything else is a bug of the tool: its text stays in the log, under an id.
 pub(crate) fn outcome_of(py: Python<'_>, tool: &str, error: PyErr, debug: bool) -> Outcome {
-    let exception = error.value(py);
-    match known(exception) {
+    // Taken out whole: `value()` would leave the traceback behind.
+    let exception = error.into_value(py).into_bound(py);
+    // When its text or its fields cannot be read it is an exception like any other.
+    match known(&exception) {
         Ok(Some(outcome)) => outcome,
-        Ok(None) => unexpected(exception, tool, debug),
-        // Its text or its fields could not be read: then it is an exception like any other.
-        Err(_) => unexpected(exception, tool, debug),
+        Ok(None) | Err(_) => unexpected(&exception, tool, debug),
     }
 }
 

@@ -169,11 +169,12 @@ impl PyTool {
             return Ok(Value::Text(text.to_owned()).into());
         }
         if convert::is_none(value) {
-            return Ok(match self.output_null {
-                true => Value::Structured(b"null".to_vec()),
-                false => Value::Content(b"[]".to_vec()),
-            }
-            .into());
+            let value = if self.output_null {
+                Value::Structured(b"null".to_vec())
+            } else {
+                Value::Content(b"[]".to_vec())
+            };
+            return Ok(value.into());
         }
         if let Ok(result) = value.cast::<PyResultValue>() {
             return result.get().outcome(py);
@@ -183,7 +184,8 @@ impl PyTool {
         }
         // A display hook of the user's that raises is not a reason to lose the value.
         if convert::presents(value).unwrap_or(false)
-            && let Ok(normal) = imports::normalise(py).and_then(|normalise| normalise.call1((value,)))
+            && let Ok(normal) =
+                imports::normalise(py).and_then(|normalise| normalise.call1((value,)))
             && let Ok(result) = normal.cast::<PyResultValue>()
         {
             return result.get().outcome(py);
@@ -206,8 +208,7 @@ impl PyTool {
 
     fn checked(&self, check: &Py<PyAny>, value: &Bound<'_, PyAny>, outcome: Outcome) -> Outcome {
         let py = value.py();
-        let accepted = self
-            .plain(py, &outcome)
+        let accepted = plain(py, &outcome)
             .and_then(|value| check.bind(py).call1((value,)))
             .and_then(|accepted| accepted.extract::<bool>());
         match accepted {
@@ -217,26 +218,27 @@ impl PyTool {
         }
     }
 
-    /// The structured value as the client will see it.
-    fn plain<'py>(&self, py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyAny>> {
-        let Value::Structured(text) = &outcome.value else {
-            return Ok(py.None().into_bound(py));
-        };
-        let limits = snodo_core::limits::Limits {
-            json_depth: 256,
-            integer_digits: 4300,
-            ..Default::default()
-        };
-        match snodo_core::json::parse(text, &limits) {
-            Ok(value) => to_python(py, value),
-            Err(error) => Err(pyo3::exceptions::PyValueError::new_err(error.to_string())),
-        }
-    }
-
     fn broken_validator(&self, py: Python<'_>, error: PyErr) -> Outcome {
         // Logged under an id like a tool's own failure; told without a word of it.
-        let _ = imports::report(py).and_then(|report| report.call1((&self.name, error.value(py))));
+        let _ =
+            imports::report(py).and_then(|report| report.call1((&self.name, error.into_value(py))));
         Error::internal("Schema validator failed").into()
+    }
+}
+
+/// The structured value as the client will see it.
+fn plain<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyAny>> {
+    let Value::Structured(text) = &outcome.value else {
+        return Ok(py.None().into_bound(py));
+    };
+    let limits = snodo_core::limits::Limits {
+        json_depth: 256,
+        integer_digits: 4300,
+        ..Default::default()
+    };
+    match snodo_core::json::parse(text, &limits) {
+        Ok(value) => to_python(py, value),
+        Err(error) => Err(pyo3::exceptions::PyValueError::new_err(error.to_string())),
     }
 }
 

@@ -23,6 +23,10 @@ imported!(
     normalise: PyAny = "snodo._encode", "normalise"
 );
 imported!(
+    /// `block(value)`: the content block a value stands for, or `None`.
+    block: PyAny = "snodo._encode", "block"
+);
+imported!(
     /// `presents(cls)`: whether `normalise` has something to say of objects of a class.
     presents: PyAny = "snodo._encode", "presents"
 );

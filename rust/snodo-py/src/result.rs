@@ -9,6 +9,7 @@ use snodo_core::limits::Limits;
 use snodo_core::outcome::{Outcome, Value};
 
 use crate::convert::{Refusal, encode};
+use crate::imports;
 
 /// A protocol-neutral result; the revision of the request decides how it is spelled.
 #[pyclass(frozen, eq, name = "Result", module = "snodo")]
@@ -39,7 +40,7 @@ impl PyResultValue {
             "text" => Value::Text(plain_text(value)?),
             "error" => Value::Failure(plain_text(value)?),
             "structured" => Value::Structured(encode(value)?),
-            "content" => Value::Content(encode(&listed(value))?),
+            "content" => Value::Content(encode(&blocks(value)?)?),
             "raw" => Value::Raw(encode(value)?),
             "wire" => Value::Wire(encode(value)?),
             "input_required" => Value::InputRequired {
@@ -93,6 +94,23 @@ fn plain_text(value: &Bound<'_, PyAny>) -> Result<String, Refusal> {
     value
         .extract()
         .map_err(|_| Refusal::new("a string holds an unpaired surrogate, which is not UTF-8"))
+}
+
+/// Content blocks as plain data: content values become the blocks they stand for.
+fn blocks<'py>(value: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Refusal> {
+    let py = value.py();
+    let broken = |_| Refusal::new("content could not be turned into blocks");
+    let blocks = PyList::empty(py);
+    for item in listed(value).try_iter().map_err(broken)? {
+        let item = item.map_err(broken)?;
+        let block = imports::block(py)
+            .and_then(|block| block.call1((&item,)))
+            .map_err(broken)?;
+        blocks
+            .append(if block.is_none() { item } else { block })
+            .map_err(broken)?;
+    }
+    Ok(blocks.into_any())
 }
 
 /// One thing is a list of one.

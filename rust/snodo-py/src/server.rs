@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
+use std::os::unix::process::parent_id;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use snodo_server::cancel::CancelToken;
 use snodo_server::handler::Handler;
 use snodo_server::service::Service;
 use snodo_server::transport::serve_stdio;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::handler::{PyHandler, PyTool, State};
@@ -49,6 +51,10 @@ pub(crate) struct PyRuntime {
 #[pymethods]
 impl PyRuntime {
     #[new]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "Python arguments are extracted by value"
+    )]
     fn new(options: &Bound<'_, PyDict>, specs: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
         let py = options.py();
         let options = Options(options);
@@ -74,9 +80,10 @@ impl PyRuntime {
             .iter()
             .map(|tool| plans[&tool.name].clone())
             .map(|plan| -> Arc<dyn Handler> {
-                Arc::new(match plan.is_async {
-                    true => PyHandler::EventLoop(plan, event_loop.clone()),
-                    false => PyHandler::Thread(plan, threads.clone()),
+                Arc::new(if plan.is_async {
+                    PyHandler::EventLoop(plan, event_loop.clone())
+                } else {
+                    PyHandler::Thread(plan, threads.clone())
                 })
             })
             .collect();
@@ -193,7 +200,13 @@ impl PyRuntime {
         let (input, output) = unsafe { (File::from_raw_fd(input), File::from_raw_fd(output)) };
         let service = self.service.clone();
         PyServing::start(None, signals, INTERRUPTED, move |stop| async move {
-            serve_stdio(service, input, output, stopped(stop))
+            let told = async {
+                tokio::select! {
+                    () = stopped(stop) => {}
+                    () = orphaned(), if signals => {}
+                }
+            };
+            serve_stdio(service, input, output, told)
                 .await
                 .map_err(io::Error::other)
         })
@@ -237,7 +250,11 @@ impl PyServing {
         let (stop, stopped) = watch::channel(false);
         let done = Arc::new(Done::default());
         if signals {
-            tokio_runtime().spawn(end_on_signals(stop.clone(), patience));
+            // Registered before this returns: a signal from here on is not lost.
+            let _within = tokio_runtime().enter();
+            if let Ok(signals) = Signals::new() {
+                tokio_runtime().spawn(signals.end(stop.clone(), patience));
+            }
         }
         let serving = serve(stopped);
         let told = done.clone();
@@ -316,26 +333,47 @@ const INTERRUPTED: Duration = Duration::from_millis(400);
 /// Time that Python gets to leave its lifespan and end, once a transport that owns the process is over.
 const LAST_WORDS: Duration = Duration::from_millis(700);
 
-/// The first signal ends gently, the second at once.
-async fn end_on_signals(stop: watch::Sender<bool>, patience: Duration) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) = (
-        signal(SignalKind::interrupt()),
-        signal(SignalKind::terminate()),
-    ) else {
-        return; // then the system's own handling is left in place
-    };
-    let mut next = async || {
+/// What ends a process from outside.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Signals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// The first signal ends gently, the second at once.
+    async fn end(mut self, stop: watch::Sender<bool>, patience: Duration) {
+        self.next().await;
+        exit_after(patience, 0);
+        stop.send_replace(true);
+        let status = self.next().await;
+        exit_after(Duration::ZERO, status);
+    }
+
+    async fn next(&mut self) -> i32 {
         tokio::select! {
-            _ = interrupt.recv() => 130,
-            _ = terminate.recv() => 143,
+            _ = self.interrupt.recv() => 130,
+            _ = self.terminate.recv() => 143,
         }
-    };
-    next().await;
-    exit_after(patience, 0);
-    stop.send_replace(true);
-    let status = next().await;
-    exit_after(Duration::ZERO, status);
+    }
+}
+
+/// Waits until the process that started this one is gone. The end of input tells that too, but not
+/// while something else holds the other end of the pipe.
+async fn orphaned() {
+    let parent = parent_id();
+    while parent > 1 && parent_id() == parent {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    if parent <= 1 {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Ends the process unless it has ended by itself by then.

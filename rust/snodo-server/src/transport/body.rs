@@ -18,12 +18,19 @@ pub(crate) enum Incomplete {
     Malformed,
 }
 
-/// Reads a body. One that arrives in one piece, as most do, is not copied.
+/// Reads a body within the time that one may take, however many pieces it comes in.
 pub(crate) async fn collect(
-    mut body: Incoming,
+    body: Incoming,
     limit: usize,
     life: &Life,
 ) -> Result<Bytes, Incomplete> {
+    let whole = pieces(body, limit, life).await;
+    life.run();
+    whole
+}
+
+/// A body that arrives in one piece, as most do, is not copied.
+async fn pieces(mut body: Incoming, limit: usize, life: &Life) -> Result<Bytes, Incomplete> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > limit {
         return Err(Incomplete::TooLarge);
@@ -55,13 +62,9 @@ async fn next(body: &mut Incoming, life: &Life) -> Result<Option<Bytes>, Incompl
                     let Ok(piece) = frame.into_data() else {
                         continue;
                     };
-                    life.run();
                     return Poll::Ready(Ok(Some(piece)));
                 }
-                Poll::Ready(None) => {
-                    life.run();
-                    return Poll::Ready(Ok(None));
-                }
+                Poll::Ready(None) => return Poll::Ready(Ok(None)),
                 Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Incomplete::Malformed)),
                 Poll::Pending => {}
             }
