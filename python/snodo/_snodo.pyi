@@ -1,4 +1,4 @@
-"""The compiled half of snodo: messages, routing, validation, transports, and the threads of tools."""
+"""The compiled half of snodo: messages, routing, validation, transports, and the lanes of tools."""
 
 from asyncio import AbstractEventLoop
 from collections.abc import Mapping, Sequence
