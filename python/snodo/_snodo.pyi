@@ -1,4 +1,4 @@
-"""The compiled half of snodo: messages, routing, validation, transports, and the threads tools run on."""
+"""The compiled half of snodo: messages, routing, validation, transports, and the lanes of tools."""
 
 from asyncio import AbstractEventLoop
 from collections.abc import Mapping, Sequence
