@@ -126,7 +126,7 @@ mod tests {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let writer = seen.clone();
         (seen, move |reason| {
-            writer.lock().expect("not poisoned").push(reason)
+            writer.lock().expect("not poisoned").push(reason);
         })
     }
 

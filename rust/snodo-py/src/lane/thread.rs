@@ -180,6 +180,9 @@ impl ThreadLane {
     }
 
     fn sleep(&self, seat: usize) -> Awake {
+        // Whoever waits for this core may be about to bring work: letting it run first saves a sleep
+        // and a wake-up, a tenth of what a quick call costs.
+        thread::yield_now();
         let mut state = self.lock();
         if state.can_continue(seat) {
             return Awake::Work; // something came while the lock was free
