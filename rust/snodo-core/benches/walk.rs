@@ -60,7 +60,7 @@ fn main() {
         drop(black_box(finish(
             &runtime,
             &call.context,
-            call.tool,
+            &call.target,
             text.into(),
         )));
     });
@@ -70,7 +70,7 @@ fn main() {
         drop(black_box(finish(
             &runtime,
             &call.context,
-            call.tool,
+            &call.target,
             text.into(),
         )));
     });

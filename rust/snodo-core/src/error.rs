@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use crate::json::Json;
-use crate::limits::ECHOED_NAME_CHARACTERS;
+use crate::json::{Json, Object};
+use crate::limits::{ECHOED_NAME_CHARACTERS, ECHOED_URI_CHARACTERS};
 
 /// What a code in this table means. Codes outside it are the application's.
 pub mod code {
@@ -95,6 +95,21 @@ impl Error {
         Self::new(code::INVALID_PARAMS, Kind::Protocol, message)
     }
 
+    /// -32602 `Resource not found`, with the URI in the data.
+    pub fn resource_not_found(uri: &str) -> Self {
+        Self::invalid_params("Resource not found").with_uri(uri)
+    }
+
+    /// The same error with data that names a URI.
+    pub(crate) fn with_uri(self, uri: &str) -> Self {
+        let mut data = Object::new();
+        data.insert(
+            "uri",
+            Json::String(beginning(uri, ECHOED_URI_CHARACTERS).into_owned()),
+        );
+        self.with_data(Json::Object(data))
+    }
+
     /// -32603.
     pub fn internal(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(code::INTERNAL_ERROR, Kind::Execution, message)
@@ -108,7 +123,11 @@ impl Error {
 
 /// The beginning of a text that a caller sent, for quoting it in a message.
 pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(ECHOED_NAME_CHARACTERS) {
+    beginning(text, ECHOED_NAME_CHARACTERS)
+}
+
+fn beginning(text: &str, characters: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(characters) {
         None => Cow::Borrowed(text),
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
     }

@@ -33,6 +33,19 @@ pub const ECHOED_CHARACTERS: usize = 64;
 /// the rest is cut off, so that no answer is as large as what it refuses.
 pub const ECHOED_NAME_CHARACTERS: usize = 256;
 
+/// Characters of a URI that an error repeats. Longer ones are cut off, as names are.
+pub const ECHOED_URI_CHARACTERS: usize = 2048;
+
+/// Bytes of a URI template. Longer: refused at registration.
+pub const URI_TEMPLATE_BYTES: usize = 1024;
+
+/// Variables in a URI template, counted where they stand. More: refused at registration.
+pub const URI_TEMPLATE_VARIABLES: usize = 32;
+
+/// Values in one completion, by the protocol. What completes in Rust and what a handler gives as a
+/// plain list is cut to this and says so; a result that claims more: -32603.
+pub const COMPLETION_VALUES: usize = 100;
+
 /// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {

@@ -240,7 +240,7 @@ pub fn check_implementation(info: &Object) -> Result<(), ImplementationError> {
     }
 }
 
-fn check_icons(icons: &Json) -> Result<(), IconError> {
+pub(crate) fn check_icons(icons: &Json) -> Result<(), IconError> {
     let Json::Array(icons) = icons else {
         return Err(IconError::NotList);
     };

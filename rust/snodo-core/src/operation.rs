@@ -7,8 +7,10 @@ use crate::json::Object;
 pub enum Operation {
     /// What this server is and can do.
     Discover,
-    /// One page of the tools.
-    ListTools {
+    /// One page of a list.
+    List {
+        /// Which.
+        of: Listed,
         /// Where the page begins; `None` for the first.
         cursor: Option<String>,
     },
@@ -19,6 +21,65 @@ pub enum Operation {
         /// Its arguments.
         arguments: Object,
     },
+    /// Read what is at a URI.
+    ReadResource {
+        /// Absolute.
+        uri: String,
+    },
+    /// Render a prompt.
+    GetPrompt {
+        /// Its name.
+        name: String,
+        /// Its arguments: strings all.
+        arguments: Object,
+    },
+    /// Values for an argument.
+    Complete(Completion),
+}
+
+/// The lists there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listed {
+    /// Tools.
+    Tools,
+    /// Direct resources.
+    Resources,
+    /// Resource templates.
+    Templates,
+    /// Prompts.
+    Prompts,
+}
+
+/// What is to be completed.
+#[derive(Debug, PartialEq)]
+pub struct Completion {
+    /// Whose argument.
+    pub of: Reference,
+    /// Its name.
+    pub argument: String,
+    /// What is written of its value so far.
+    pub value: String,
+    /// The arguments that are given already: strings all.
+    pub arguments: Object,
+}
+
+/// What an argument to complete belongs to, by name.
+#[derive(Debug, PartialEq)]
+pub enum Reference {
+    /// The prompt of this name.
+    Prompt(String),
+    /// The template of this text.
+    Template(String),
+}
+
+impl Reference {
+    /// Its type on the wire.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Prompt(_) => "ref/prompt",
+            Self::Template(_) => "ref/resource",
+        }
+    }
 }
 
 /// A part of the protocol that a server offers or does not, depending on what is registered.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::call::Call;
+use crate::call::{Call, Target};
 use crate::context::{Arrival, Context, Headers, Transport};
 use crate::dialect::{self, Notification, Opening, Request, shape};
 use crate::envelope::{self, Id, Message};
@@ -76,12 +76,18 @@ pub fn prepare(runtime: &Runtime, body: &[u8], arrival: Arrival) -> Prepared {
     }
 }
 
-/// Shape: the answer to `context`'s request, of tool `tool`, whose handler gave `outcome`.
-pub fn finish(runtime: &Runtime, context: &Arc<Context>, tool: usize, outcome: Outcome) -> Answer {
-    let Outcome { value, metadata } = outcome;
-    let shaped = check_output(&runtime.registry.tools[tool], &value)
-        .and_then(|()| shape_result(runtime, context, &value, &metadata));
-    match shaped {
+/// Shape: the answer to `context`'s request, whose call of `target` gave `outcome`.
+pub fn finish(
+    runtime: &Runtime,
+    context: &Arc<Context>,
+    target: &Target,
+    outcome: Outcome,
+) -> Answer {
+    let checked = match target {
+        Target::Tool(at) => check_output(&runtime.registry.tools[*at], &outcome.value),
+        _ => Ok(()),
+    };
+    match checked.and_then(|()| shape_result(runtime, context, target, &outcome)) {
         Ok(body) => Answer {
             body,
             verdict: Verdict::Result,
@@ -119,17 +125,15 @@ fn request(runtime: &Runtime, request: Request) -> Result<Prepared, Error> {
     let (mut context, params) = dialect.admit(runtime, request)?;
     let operation = dialect.operation(&mut context, params)?;
     let body = match router::route(runtime, &context, operation)? {
-        Route::Run { tool, arguments } => {
+        Route::Run { target, arguments } => {
             return Ok(Prepared::Call(Call {
-                tool,
+                target,
                 arguments,
                 context: Arc::new(context),
             }));
         }
         Route::Ready(result) => shape::response(&context.id, result),
-        Route::Failed(text) => {
-            shape_result(runtime, &context, &Value::Failure(text), &Object::new())?
-        }
+        Route::Known { target, value } => shape_result(runtime, &context, &target, &value.into())?,
     };
     Ok(Prepared::Answer(Answer {
         body,
@@ -210,8 +214,8 @@ fn check_output(tool: &Tool, value: &Value) -> Result<(), Error> {
 fn shape_result(
     runtime: &Runtime,
     context: &Context,
-    value: &Value,
-    metadata: &Object,
+    target: &Target,
+    outcome: &Outcome,
 ) -> Result<Vec<u8>, Error> {
     // Enough for the envelope, the server's identity and a short text.
     let mut out = Vec::with_capacity(512);
@@ -219,9 +223,10 @@ fn shape_result(
     let start = out.len();
     context
         .dialect
-        .shape(runtime, context, value, metadata, &mut out)?;
+        .shape(runtime, context, target, outcome, &mut out)?;
     if out.len() - start > runtime.settings.limits.result_bytes {
-        return Err(Error::internal("Tool result is too large"));
+        let text = format!("{} result is too large", target.noun());
+        return Err(Error::internal(text));
     }
     shape::close_response(&mut out);
     Ok(out)

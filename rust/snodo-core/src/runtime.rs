@@ -4,7 +4,7 @@ use crate::dialect::{Dialect, Rendered};
 use crate::json::Object;
 use crate::limits::Limits;
 use crate::meta::{self, ImplementationError};
-use crate::registry::{Registry, RegistryError, Tool};
+use crate::registry::{Components, Registry, RegistryError};
 
 /// How long a client may keep a list, and who may share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,6 +33,13 @@ impl Scope {
             Self::Public => "public",
         }
     }
+
+    /// The scope of a name on the wire.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Private, Self::Public]
+            .into_iter()
+            .find(|scope| scope.name() == name)
+    }
 }
 
 /// What is decided about a server before it is frozen.
@@ -46,12 +53,16 @@ pub struct Settings {
     pub dialects: Vec<&'static dyn Dialect>,
     /// Bounds.
     pub limits: Limits,
-    /// Tools in one page of the list; `None` for all.
+    /// Entries in one page of a list; `None` for all.
     pub page_size: Option<usize>,
     /// Policy of `server/discover`.
     pub discover_cache: Cache,
     /// Policy of `tools/list`.
     pub tools_cache: Cache,
+    /// Policy of `resources/list`, `resources/templates/list`, and of reads that have none of their own.
+    pub resources_cache: Cache,
+    /// Policy of `prompts/list`.
+    pub prompts_cache: Cache,
 }
 
 impl Settings {
@@ -119,10 +130,10 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Checks the settings and the tools, and writes in advance what does not depend on a request.
-    pub fn new(settings: Settings, tools: Vec<Tool>) -> Result<Self, SettingsError> {
+    /// Checks the settings and the components, and writes in advance what does not depend on a request.
+    pub fn new(settings: Settings, components: Components) -> Result<Self, SettingsError> {
         settings.check()?;
-        let registry = Registry::build(tools)?;
+        let registry = Registry::build(components)?;
         let rendered = settings
             .dialects
             .iter()

@@ -4,12 +4,13 @@ mod common;
 
 use common::{demo, object, settings, tool};
 use snodo_core::dialect::{self, ALL, Opening};
+use snodo_core::registry::Components;
 use snodo_core::runtime::{Runtime, Settings};
 
 fn refused(change: impl Fn(&mut Settings), message: &str) {
     let mut settings = settings();
     change(&mut settings);
-    match Runtime::new(settings, Vec::new()) {
+    match Runtime::new(settings, Components::default()) {
         Err(error) => assert_eq!(error.to_string(), message),
         Ok(_) => panic!("accepted instead of {message}"),
     }
@@ -83,7 +84,11 @@ fn tools_have_names_of_their_own() {
                 r#"{{"name":"{name}","inputSchema":{{"type":"object"}}}}"#
             ))
         });
-        Runtime::new(settings(), tools.into())
+        let components = Components {
+            tools: tools.into(),
+            ..Components::default()
+        };
+        Runtime::new(settings(), components)
             .map(|_| ())
             .map_err(|error| error.to_string())
     };

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{ask, settings, stdio, tool};
+use common::{ask, settings, stdio, tool, with_tools};
 use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::runtime::Runtime;
@@ -17,7 +17,7 @@ fn server(tools: usize, page_size: usize) -> Runtime {
         .collect();
     let mut settings = settings();
     settings.page_size = Some(page_size);
-    Runtime::new(settings, tools).expect("a good server")
+    with_tools(settings, tools)
 }
 
 fn list(runtime: &Runtime, cursor: Option<&str>) -> Object {

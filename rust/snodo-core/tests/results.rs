@@ -2,12 +2,11 @@
 
 mod common;
 
-use common::{SERVER, call, demo, give, literal, object, settings, stdio, text, tool};
+use common::{SERVER, call, demo, give, literal, object, settings, stdio, text, tool, with_tools};
 use snodo_core::error::{Error, Kind};
 use snodo_core::json::Json;
 use snodo_core::outcome::{Outcome, Value};
 use snodo_core::pipeline::{Verdict, finish, refuse};
-use snodo_core::runtime::Runtime;
 
 /// What the tool `greet` (no output schema) gives, and the result object.
 fn result(value: Value, expected: &str) {
@@ -202,7 +201,7 @@ fn input_is_only_asked_of_clients_that_can_give_it() {
             &message.replace("CAPABILITIES", capabilities),
             stdio(),
         );
-        text(finish(&runtime, &call.context, call.tool, value.into()))
+        text(finish(&runtime, &call.context, &call.target, value.into()))
     };
     let refusal = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"elicitation":{"url":{}},"sampling":{"tools":{}}}}}}"#;
     let expected = (refusal.to_owned(), Verdict::Error(-32021));
@@ -319,7 +318,7 @@ fn codes_that_the_revision_reserves_are_not_given_another_meaning() {
 fn a_result_over_the_limit_is_refused() {
     let mut settings = settings();
     settings.limits.result_bytes = 200;
-    let runtime = Runtime::new(settings, vec![tool(common::GREET)]).expect("a good server");
+    let runtime = with_tools(settings, vec![tool(common::GREET)]);
     assert_eq!(
         give(&runtime, "greet", Value::Text("short".to_owned())).1,
         Verdict::Result

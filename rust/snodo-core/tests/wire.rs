@@ -2,12 +2,13 @@
 
 mod common;
 
-use common::{ask, call, demo, http, literal, settings, stdio, tool};
+use common::{ask, call, demo, http, literal, settings, stdio, tool, with_tools};
+use snodo_core::call::Target;
 use snodo_core::context::Transport;
 use snodo_core::envelope::Id;
 use snodo_core::json::Json;
 use snodo_core::pipeline::{Prepared, Verdict, prepare};
-use snodo_core::runtime::{Cache, Runtime, Scope};
+use snodo_core::runtime::{Cache, Scope};
 
 /// Says each message over stdio and compares the whole answer.
 fn refusals(cases: &[(&str, i64, &str)]) {
@@ -421,7 +422,7 @@ fn methods_that_are_unknown_removed_or_not_offered_are_not_found() {
 
 #[test]
 fn a_server_without_tools_has_no_tools_methods() {
-    let runtime = Runtime::new(settings(), Vec::new()).expect("a good server");
+    let runtime = with_tools(settings(), Vec::new());
     let (answer, _) = ask(
         &runtime,
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}}"#,
@@ -468,7 +469,7 @@ fn discovery_says_what_this_server_is() {
         ttl_ms: 3_600_000,
         scope: Scope::Public,
     };
-    let runtime = Runtime::new(settings, vec![tool(common::GREET)]).expect("a good server");
+    let runtime = with_tools(settings, vec![tool(common::GREET)]);
     assert_eq!(
         ask(
             &runtime,
@@ -496,7 +497,7 @@ fn tools_are_listed_in_byte_order_as_they_were_defined() {
         ttl_ms: 60_000,
         scope: Scope::Private,
     };
-    let runtime = Runtime::new(settings, tools.into()).expect("a good server");
+    let runtime = with_tools(settings, tools.into());
     let (answer, _) = ask(
         &runtime,
         r#"{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}}"#,
@@ -585,7 +586,8 @@ fn a_call_carries_its_arguments_and_its_terms() {
         r#"{"jsonrpc":"2.0","id":"c","method":"tools/call","params":{"name":"greet","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"cli","version":"2"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}},"progressToken":3,"traceparent":"00-11111111111111111111111111111111-2222222222222222-01"},"arguments":{"name":"Ada"},"inputResponses":{"who":{"action":"accept"}},"requestState":"s","unknown":1}}"#,
         stdio(),
     );
-    assert_eq!(runtime.registry.tools[call.tool].name, "greet");
+    let greet = runtime.registry.find_tool("greet").expect("a tool");
+    assert_eq!(call.target, Target::Tool(greet));
     assert_eq!(call.arguments, common::object(r#"{"name":"Ada"}"#));
     let context = &call.context;
     assert_eq!(context.id, Id::String("c".to_owned()));
@@ -623,7 +625,7 @@ fn null_is_not_given_where_the_tool_says_so() {
         r#"{"name":"greet","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}"#,
     );
     greet.null_is_absent = vec!["n".to_owned()];
-    let runtime = Runtime::new(settings(), vec![greet]).expect("a good server");
+    let runtime = with_tools(settings(), vec![greet]);
     let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{META,"name":"greet","arguments":{"n":null,"x":null}}}"#;
     let arguments = call(&runtime, message, stdio()).arguments;
     assert_eq!(arguments, common::object(r#"{"x":null}"#));

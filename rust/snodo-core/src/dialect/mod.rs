@@ -12,13 +12,14 @@ use std::fmt::Debug;
 
 pub use v2026_07_28::V2026_07_28;
 
+use crate::call::Target;
 use crate::context::{Arrival, Context, Headers};
 use crate::envelope::Id;
 use crate::error::{Error, Kind, code};
 use crate::json::{Json, Object};
 use crate::meta;
-use crate::operation::Operation;
-use crate::outcome::Value;
+use crate::operation::{Listed, Operation};
+use crate::outcome::Outcome;
 use crate::page::{CursorError, Pages};
 use crate::registry::Registry;
 use crate::runtime::{Runtime, Settings};
@@ -63,13 +64,13 @@ pub trait Dialect: Debug + Send + Sync {
     /// Writes in advance what does not depend on a request.
     fn render(&self, settings: &Settings, registry: &Registry) -> Rendered;
 
-    /// Appends the result object for what a tool gave.
+    /// Appends the result object for what the call of a target gave.
     fn shape(
         &self,
         runtime: &Runtime,
         context: &Context,
-        value: &Value,
-        metadata: &Object,
+        target: &Target,
+        outcome: &Outcome,
         out: &mut Vec<u8>,
     ) -> Result<(), Error>;
 
@@ -141,8 +142,28 @@ pub struct Rendered {
     pub discover: Vec<u8>,
     /// The results of listing the tools.
     pub tools: List,
+    /// The results of listing the direct resources.
+    pub resources: List,
+    /// The results of listing the resource templates.
+    pub templates: List,
+    /// The results of listing the prompts.
+    pub prompts: List,
+    /// The results of reading those direct resources that never change, in the registry's order.
+    pub reads: Vec<Option<Vec<u8>>>,
     /// The `_meta` member that every result ends with.
     pub meta: Vec<u8>,
+}
+
+impl Rendered {
+    /// The results of a list.
+    pub fn list(&self, of: Listed) -> &List {
+        match of {
+            Listed::Tools => &self.tools,
+            Listed::Resources => &self.resources,
+            Listed::Templates => &self.templates,
+            Listed::Prompts => &self.prompts,
+        }
+    }
 }
 
 /// The pages of a list, written in advance.

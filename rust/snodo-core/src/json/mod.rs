@@ -93,6 +93,13 @@ impl Object {
         }
     }
 
+    /// The compact JSON text.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.write(&mut out);
+        out
+    }
+
     /// The value of a member.
     pub fn get(&self, key: &str) -> Option<&Json> {
         self.members

@@ -1,6 +1,6 @@
 //! One value to compact JSON text: UTF-8 as it is, the kind of every number kept.
 
-use super::{Json, plain_prefix};
+use super::{Json, Object, plain_prefix};
 
 impl Json {
     /// Appends the compact JSON text.
@@ -23,19 +23,24 @@ impl Json {
                 }
                 out.push(b']');
             }
-            Self::Object(object) => {
-                out.push(b'{');
-                for (at, (key, value)) in object.iter().enumerate() {
-                    if at > 0 {
-                        out.push(b',');
-                    }
-                    write_string(key, out);
-                    out.push(b':');
-                    value.write(out);
-                }
-                out.push(b'}');
-            }
+            Self::Object(object) => object.write(out),
         }
+    }
+}
+
+impl Object {
+    /// Appends the compact JSON text.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        for (at, (key, value)) in self.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            write_string(key, out);
+            out.push(b':');
+            value.write(out);
+        }
+        out.push(b'}');
     }
 }
 
@@ -93,7 +98,6 @@ fn write_escape(byte: u8, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Object;
 
     fn written(value: &Json) -> String {
         String::from_utf8(value.to_vec()).unwrap()

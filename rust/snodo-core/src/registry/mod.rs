@@ -1,52 +1,108 @@
-//! What this server offers: built once, then frozen, sorted by name in byte order, found by name.
+//! What this server offers: built once, then frozen, sorted in byte order, found by name or URI.
 //!
 //! Definitions only: neither callables nor anything that belongs to a request lives here.
 
+mod completable;
+mod error;
+mod prompt;
+mod resource;
 mod tool;
+mod uri_template;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+pub use completable::Completable;
+pub use error::RegistryError;
+pub use prompt::Prompt;
+pub use resource::{Resource, Template};
 pub use tool::Tool;
+pub use uri_template::{UriTemplate, UriTemplateError};
 
+use crate::call::{Completed, Target};
+use crate::json::Object;
 use crate::operation::Feature;
+use completable::check_completions;
 
-/// The frozen catalogue.
+/// What a registry is built from, in any order.
+#[derive(Debug, Default)]
+pub struct Components {
+    /// Tools.
+    pub tools: Vec<Tool>,
+    /// Direct resources.
+    pub resources: Vec<Resource>,
+    /// Resource templates.
+    pub templates: Vec<Template>,
+    /// Prompts.
+    pub prompts: Vec<Prompt>,
+}
+
+/// The frozen catalogue. Every list is sorted in byte order.
 #[derive(Debug, Default)]
 pub struct Registry {
-    /// Sorted by name in byte order.
+    /// Sorted by name.
     pub tools: Vec<Tool>,
-    tools_by_name: HashMap<String, usize>,
+    /// Sorted by URI.
+    pub resources: Vec<Resource>,
+    /// Sorted by their text.
+    pub templates: Vec<Template>,
+    /// Sorted by name.
+    pub prompts: Vec<Prompt>,
+    tools_by_name: Index,
+    resources_by_uri: Index,
+    templates_by_text: Index,
+    prompts_by_name: Index,
 }
 
-/// Why a catalogue cannot be frozen.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RegistryError {
-    /// A tool without a name could never be called.
-    #[error("tool must have a non-empty string name")]
-    EmptyName,
-    /// A call could mean either.
-    #[error("tool name \"{0}\" is already registered by another tool")]
-    Duplicate(String),
-}
+type Index = HashMap<String, usize>;
 
 impl Registry {
     /// Checks, sorts and freezes.
-    pub fn build(mut tools: Vec<Tool>) -> Result<Self, RegistryError> {
+    pub fn build(components: Components) -> Result<Self, RegistryError> {
+        let Components {
+            mut tools,
+            mut resources,
+            mut templates,
+            mut prompts,
+        } = components;
         tools.sort_by(|a, b| a.name.cmp(&b.name));
+        resources.sort_by(|a, b| a.uri.cmp(&b.uri));
+        templates.sort_by(|a, b| a.text.cmp(&b.text));
+        prompts.sort_by(|a, b| a.name.cmp(&b.name));
+
         if tools.iter().any(|tool| tool.name.is_empty()) {
-            return Err(RegistryError::EmptyName);
+            return Err(RegistryError::EmptyToolName);
         }
-        if let Some(pair) = tools.windows(2).find(|pair| pair[0].name == pair[1].name) {
-            return Err(RegistryError::Duplicate(pair[0].name.clone()));
-        }
-        let tools_by_name = tools
-            .iter()
-            .enumerate()
-            .map(|(at, tool)| (tool.name.clone(), at))
-            .collect();
+        resources.iter_mut().try_for_each(Resource::check)?;
+        templates.iter().try_for_each(Template::check)?;
+        prompts.iter().try_for_each(Prompt::check)?;
+        check_names(&resources, &templates)?;
+        check_overlap(&resources, &templates)?;
+
         Ok(Self {
+            tools_by_name: index(
+                &tools,
+                |tool| &tool.name,
+                |tool| RegistryError::Name("tool", tool.name.clone()),
+            )?,
+            resources_by_uri: index(
+                &resources,
+                |resource| &resource.uri,
+                |owner| RegistryError::Uri(owner.uri.clone(), owner.name().to_owned()),
+            )?,
+            templates_by_text: index(
+                &templates,
+                |template| &template.text,
+                |owner| RegistryError::Template(owner.text.clone(), owner.name().to_owned()),
+            )?,
+            prompts_by_name: index(
+                &prompts,
+                |prompt| &prompt.name,
+                |prompt| RegistryError::Name("prompt", prompt.name.clone()),
+            )?,
             tools,
-            tools_by_name,
+            resources,
+            templates,
+            prompts,
         })
     }
 
@@ -55,15 +111,101 @@ impl Registry {
         self.tools_by_name.get(name).copied()
     }
 
-    /// Whether anything of this feature is registered; what is not is not advertised either.
-    pub fn offers(&self, feature: Feature) -> bool {
-        match feature {
-            Feature::Tools => !self.tools.is_empty(),
-            // No such component can be registered yet.
-            Feature::Resources
-            | Feature::Prompts
-            | Feature::Completions
-            | Feature::Subscriptions => false,
+    /// Where in [`Self::resources`] the resource of exactly this URI is.
+    pub fn find_resource(&self, uri: &str) -> Option<usize> {
+        self.resources_by_uri.get(uri).copied()
+    }
+
+    /// Where in [`Self::templates`] the template of this text is.
+    pub fn find_template(&self, text: &str) -> Option<usize> {
+        self.templates_by_text.get(text).copied()
+    }
+
+    /// Where in [`Self::prompts`] the prompt of this name is.
+    pub fn find_prompt(&self, name: &str) -> Option<usize> {
+        self.prompts_by_name.get(name).copied()
+    }
+
+    /// The templates that match a URI, with the variables that it binds.
+    pub fn matching<'a>(&'a self, uri: &'a str) -> impl Iterator<Item = (usize, Object)> + 'a {
+        let templates = self.templates.iter().enumerate();
+        templates.filter_map(|(at, template)| Some((at, template.template.matches(uri)?)))
+    }
+
+    /// What can be completed of a prompt or a template.
+    pub fn completions(&self, of: Completed) -> &[Completable] {
+        match of {
+            Completed::Prompt(at) => &self.prompts[at].completions,
+            Completed::Template(at) => &self.templates[at].completions,
         }
     }
+
+    /// Longest run of a call in ms; `None` for the server's default.
+    pub fn timeout_ms(&self, target: &Target) -> Option<u64> {
+        match target {
+            Target::Tool(at) => self.tools[*at].timeout_ms,
+            Target::Resource { at, .. } => self.resources[*at].timeout_ms,
+            Target::Template { at, .. } => self.templates[*at].timeout_ms,
+            Target::Prompt(at) => self.prompts[*at].timeout_ms,
+            Target::Completion { of, .. } => match of {
+                Completed::Prompt(at) => self.prompts[*at].timeout_ms,
+                Completed::Template(at) => self.templates[*at].timeout_ms,
+            },
+        }
+    }
+
+    /// Whether anything of this feature is registered; what is not is not advertised either.
+    pub fn offers(&self, feature: Feature) -> bool {
+        let templates = || self.templates.iter().map(|template| &template.completions);
+        let prompts = || self.prompts.iter().map(|prompt| &prompt.completions);
+        match feature {
+            Feature::Tools => !self.tools.is_empty(),
+            Feature::Resources => !self.resources.is_empty() || !self.templates.is_empty(),
+            Feature::Prompts => !self.prompts.is_empty(),
+            Feature::Completions => templates().chain(prompts()).any(|all| !all.is_empty()),
+            // No such component can be registered yet.
+            Feature::Subscriptions => false,
+        }
+    }
+}
+
+/// Where each item is, by its key. Items are sorted; of two with the same key the first owns it.
+fn index<T>(
+    items: &[T],
+    key: impl Fn(&T) -> &String,
+    owned: impl Fn(&T) -> RegistryError,
+) -> Result<Index, RegistryError> {
+    let mut index = Index::with_capacity(items.len());
+    for (at, item) in items.iter().enumerate() {
+        if let Some(owner) = index.insert(key(item).clone(), at) {
+            return Err(owned(&items[owner]));
+        }
+    }
+    Ok(index)
+}
+
+/// Resources and templates share one space of names.
+fn check_names(resources: &[Resource], templates: &[Template]) -> Result<(), RegistryError> {
+    let names = resources.iter().map(Resource::name);
+    let mut seen = HashSet::new();
+    for name in names.chain(templates.iter().map(Template::name)) {
+        if !seen.insert(name) {
+            return Err(RegistryError::Name("resource", name.to_owned()));
+        }
+    }
+    Ok(())
+}
+
+/// No URI may mean both a resource of its own and one of a template. Templates are not compared with
+/// each other: whether two match the same URI is known when somebody asks for it.
+fn check_overlap(resources: &[Resource], templates: &[Template]) -> Result<(), RegistryError> {
+    for resource in resources {
+        for template in templates {
+            if template.template.matches(&resource.uri).is_some() {
+                let owner = template.name().to_owned();
+                return Err(RegistryError::Overlap(resource.uri.clone(), owner));
+            }
+        }
+    }
+    Ok(())
 }

@@ -10,7 +10,7 @@ use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Outcome;
 use snodo_core::pipeline::{Answer, Prepared, Verdict, finish, prepare};
-use snodo_core::registry::Tool;
+use snodo_core::registry::{Components, Tool};
 use snodo_core::runtime::{Cache, Runtime, Settings};
 use snodo_core::schema::{Schema, Validator};
 
@@ -67,12 +67,23 @@ pub fn settings() -> Settings {
         page_size: None,
         discover_cache: Cache::default(),
         tools_cache: Cache::default(),
+        resources_cache: Cache::default(),
+        prompts_cache: Cache::default(),
     }
 }
 
 pub fn demo() -> Runtime {
     let tools = [MIRRORED, GREET, COUNT].map(tool).into();
-    Runtime::new(settings(), tools).expect("a good server")
+    with_tools(settings(), tools)
+}
+
+/// A server of nothing but tools.
+pub fn with_tools(settings: Settings, tools: Vec<Tool>) -> Runtime {
+    let components = Components {
+        tools,
+        ..Components::default()
+    };
+    Runtime::new(settings, components).expect("a good server")
 }
 
 pub fn stdio() -> Arrival {
@@ -125,5 +136,5 @@ pub fn call(runtime: &Runtime, message: &str, arrival: Arrival) -> Call {
 pub fn give(runtime: &Runtime, tool: &str, outcome: impl Into<Outcome>) -> (String, Verdict) {
     let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{META,"name":"TOOL","arguments":{"name":"Ada"}}}"#;
     let call = call(runtime, &message.replace("TOOL", tool), stdio());
-    text(finish(runtime, &call.context, call.tool, outcome.into()))
+    text(finish(runtime, &call.context, &call.target, outcome.into()))
 }

@@ -1,85 +1,11 @@
-//! What a handler may give back. JSON travels as compact, already encoded text.
+//! Looking into compact JSON text without reading it: where its values begin and end.
+//!
+//! Relies on the text being compact and valid; what is not is never cut in the wrong place, only refused.
 
-use crate::error::Error;
-use crate::json::Object;
+use std::borrow::Cow;
 
-/// Compact JSON text, known to be valid.
-pub type Encoded = Vec<u8>;
-
-/// What came of a call: one of the result kinds, or the error that fails the request.
-#[derive(Debug, PartialEq)]
-pub struct Outcome {
-    /// Which kind, and its value.
-    pub value: Value,
-    /// Members for the result's `_meta`.
-    pub metadata: Object,
-}
-
-/// The kinds of result, and what each carries.
-#[derive(Debug, PartialEq)]
-pub enum Value {
-    /// A text block.
-    Text(String),
-    /// A JSON value: structured content, and the same as text.
-    Structured(Encoded),
-    /// Content blocks: a JSON array of objects.
-    Content(Encoded),
-    /// The tool understood and failed: `isError` with this text.
-    Failure(String),
-    /// A result object as given; `content` and `isError` are added where absent.
-    Raw(Encoded),
-    /// A result object as given; nothing is added but `_meta`.
-    Wire(Encoded),
-    /// More input is needed. At least one of both.
-    InputRequired {
-        /// Object of key to request.
-        requests: Option<Encoded>,
-        /// Continuation state.
-        state: Option<String>,
-    },
-    /// Contents of a resource (a JSON array).
-    ResourceRead {
-        /// The contents.
-        contents: Encoded,
-        /// Cache time of this read in ms, overriding the policy.
-        ttl_ms: Option<i64>,
-        /// Cache scope of this read, overriding the policy.
-        cache_scope: Option<String>,
-    },
-    /// Messages of a prompt (a JSON array).
-    PromptGet {
-        /// The messages.
-        messages: Encoded,
-        /// What the prompt is about.
-        description: Option<String>,
-    },
-    /// Values of a completion (a JSON array of strings).
-    Completion {
-        /// The values.
-        values: Encoded,
-        /// How many there are in all.
-        total: Option<u64>,
-        /// Whether there are more.
-        has_more: Option<bool>,
-    },
-    /// The request fails with this error.
-    Error(Error),
-}
-
-impl From<Value> for Outcome {
-    fn from(value: Value) -> Self {
-        Self {
-            value,
-            metadata: Object::new(),
-        }
-    }
-}
-
-impl From<Error> for Outcome {
-    fn from(error: Error) -> Self {
-        Value::Error(error).into()
-    }
-}
+use crate::json::{self, Json};
+use crate::limits::Limits;
 
 /// The members of an encoded object in order, key and value as they are written, without reading
 /// deeper. `None` if the text is not an object. Relies on the text being compact and valid.
@@ -126,6 +52,34 @@ fn value_end(text: &[u8]) -> Option<usize> {
     (depth == 0 && at > 0 && at <= text.len()).then_some(at)
 }
 
+/// The items of an encoded array in order, as they are written. `None` if the text is not an array.
+pub(super) fn items(array: &[u8]) -> Option<Vec<&[u8]>> {
+    let mut rest = array.strip_prefix(b"[")?.strip_suffix(b"]")?;
+    let mut items = Vec::new();
+    while !rest.is_empty() {
+        let (item, after) = rest.split_at(value_end(rest)?);
+        items.push(item);
+        rest = match after {
+            [] => after,
+            [b',', rest @ ..] if !rest.is_empty() => rest,
+            _ => return None,
+        };
+    }
+    Some(items)
+}
+
+/// The text of an encoded string. `None` if it is not a string.
+pub(super) fn string(value: &[u8]) -> Option<Cow<'_, str>> {
+    let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    if !inner.contains(&b'\\') {
+        return std::str::from_utf8(inner).ok().map(Cow::Borrowed);
+    }
+    match json::parse(value, &Limits::default()) {
+        Ok(Json::String(text)) => Some(Cow::Owned(text)),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,6 +96,28 @@ mod tests {
         ];
         assert_eq!(found, expected);
         assert_eq!(members(b"{}"), Some(Vec::new()));
+    }
+
+    #[test]
+    fn items_are_found_without_reading_them() {
+        let expected: [&[u8]; 4] = [br#"{"a":[1,2]}"#, br#""],\"""#, b"[]", b"-1.5"];
+        assert_eq!(
+            items(br#"[{"a":[1,2]},"],\"",[],-1.5]"#).expect("an array"),
+            expected
+        );
+        assert_eq!(items(b"[]"), Some(Vec::new()));
+        for text in [&b"{}"[..], b"", b"[", b"[1,]", b"[1", b"1]"] {
+            assert_eq!(items(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn strings_are_read_with_their_escapes() {
+        assert_eq!(string(br#""a b""#).as_deref(), Some("a b"));
+        assert_eq!(string(br#""\u0041\/\n""#).as_deref(), Some("A/\n"));
+        for text in [&b"5"[..], b"", b"\"", b"null", br#""\x""#] {
+            assert_eq!(string(text), None, "{text:?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,168 @@
+//! The stateless revision: every request carries its own terms in `_meta`, HTTP repeats some of
+//! them in headers, and every result says what kind it is and who gave it.
+
+mod admission;
+mod methods;
+mod render;
+mod results;
+
+use std::borrow::Cow;
+
+use super::{Claim, Dialect, List, Notification, Opening, Rendered, Request};
+use super::{headers, shape, unsupported_version};
+use crate::call::Target;
+use crate::context::{Arrival, Context, Headers, Transport};
+use crate::envelope::Id;
+use crate::error::{Error, code};
+use crate::json::{Json, Object};
+use crate::mrtr;
+use crate::operation::Operation;
+use crate::outcome::Outcome;
+use crate::registry::Registry;
+use crate::runtime::{Runtime, Settings};
+use crate::schema::Mirror;
+use admission::{
+    check_headers, check_meta, check_notification_headers, check_version, unknown_method,
+};
+use methods::{CANCELLED, Method, find};
+
+/// MCP 2026-07-28.
+#[derive(Debug)]
+pub struct V2026_07_28;
+
+const VERSION: &str = "2026-07-28";
+
+impl Dialect for V2026_07_28 {
+    fn version(&self) -> &'static str {
+        VERSION
+    }
+
+    fn claim(&self, opening: &Opening<'_>) -> Claim {
+        let named = [opening.body_version(), opening.header_version()];
+        if named.contains(&Some(VERSION)) {
+            return Claim::Exact;
+        }
+        match named {
+            [None, None] if opening.method == CANCELLED => Claim::Exact,
+            [None, None] if find(opening.method).is_none() => Claim::No,
+            _ => Claim::Fallback,
+        }
+    }
+
+    fn admit(&self, runtime: &Runtime, request: Request) -> Result<(Context, Object), Error> {
+        let Request {
+            id,
+            method,
+            params,
+            arrival,
+        } = request;
+        let mut params = params.unwrap_or_default();
+        let headers = arrival.headers.as_deref();
+
+        check_version(&runtime.settings, headers, &method, &params)?;
+        let Some(Json::Object(meta)) = params.take("_meta") else {
+            return Err(Error::invalid_params("_meta must be an object"));
+        };
+        check_meta(&meta, &runtime.settings.limits)?;
+        if let Some(headers) = headers {
+            check_headers(headers, &method, &params)?;
+        }
+        let Some(known) = find(&method) else {
+            return Err(unknown_method(&method));
+        };
+        if !known
+            .feature
+            .is_none_or(|feature| runtime.registry.offers(feature))
+        {
+            return Err(Error::method_not_found(&method));
+        }
+
+        let context = Context {
+            dialect: &V2026_07_28,
+            id,
+            method: known.name,
+            arrival,
+            meta,
+            input_responses: None,
+            request_state: None,
+        };
+        Ok((context, params))
+    }
+
+    fn operation(&self, context: &mut Context, mut params: Object) -> Result<Operation, Error> {
+        let known = find(context.method).filter(|known| known.operation.is_some());
+        let Some(Method {
+            rounds,
+            operation: Some(operation),
+            ..
+        }) = known
+        else {
+            return Err(Error::method_not_found(context.method));
+        };
+        if *rounds {
+            context.input_responses = mrtr::input_responses(&mut params)?;
+            context.request_state = mrtr::request_state(&mut params)?;
+        }
+        operation(params)
+    }
+
+    fn notification(
+        &self,
+        settings: &Settings,
+        method: &str,
+        params: Option<Object>,
+        arrival: &Arrival,
+    ) -> Result<Notification, Error> {
+        let mut params = params.unwrap_or_default();
+        if let Some(headers) = arrival.headers.as_deref() {
+            check_notification_headers(headers, method, &params)?;
+        }
+        // Over HTTP a cancellation cannot be tied to its caller; closing the stream is the signal.
+        if method != CANCELLED || arrival.transport == Transport::Http {
+            return Ok(Notification::Ignored);
+        }
+        let id = params
+            .take("requestId")
+            .and_then(|id| Id::from_json(id, &settings.limits));
+        Ok(id.map_or(Notification::Ignored, Notification::Cancel))
+    }
+
+    fn check_mirrors(
+        &self,
+        mirrors: &[Mirror],
+        arguments: &Object,
+        headers: &dyn Headers,
+    ) -> Result<(), Error> {
+        headers::check_mirrors(mirrors, arguments, headers)
+    }
+
+    fn render(&self, settings: &Settings, registry: &Registry) -> Rendered {
+        render::render(settings, registry)
+    }
+
+    fn shape(
+        &self,
+        runtime: &Runtime,
+        context: &Context,
+        target: &Target,
+        outcome: &Outcome,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        results::write(runtime, context, target, outcome, out)
+    }
+
+    fn shape_error<'a>(&self, error: &'a Error) -> Cow<'a, Error> {
+        // The protocol keeps -32020 to -32099 to itself, and two codes of older revisions have no
+        // meaning here any more: nobody may learn a wrong one from us.
+        let defined = [
+            code::HEADER_MISMATCH,
+            code::MISSING_CAPABILITY,
+            code::UNSUPPORTED_VERSION,
+        ];
+        let reserved = (-32099..=-32020).contains(&error.code) || error.code == -32002;
+        if reserved && !defined.contains(&error.code) {
+            return Cow::Owned(Error::internal("Internal error"));
+        }
+        Cow::Borrowed(error)
+    }
+}

@@ -1,0 +1,267 @@
+//! What a handler gave, as the result object of this revision.
+
+use super::render::{COMPLETE, cache_hints};
+use super::{V2026_07_28, shape};
+use crate::call::Target;
+use crate::context::Context;
+use crate::error::Error;
+use crate::json::{Object, write_string};
+use crate::meta;
+use crate::mrtr;
+use crate::outcome::{self, Outcome, Value};
+use crate::runtime::{Cache, Runtime, Scope};
+
+/// Appends the result object.
+pub(super) fn write(
+    runtime: &Runtime,
+    context: &Context,
+    target: &Target,
+    outcome: &Outcome,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let Outcome { value, metadata } = outcome;
+    let mut given_meta = None;
+    match (target, value) {
+        (Target::Completion { .. }, Value::InputRequired { .. }) => {
+            let text = "Input-required result is not permitted for this operation";
+            return Err(Error::internal(text));
+        }
+        (_, Value::InputRequired { requests, state }) => {
+            input_required(requests.as_deref(), state.as_deref(), context, out)?;
+        }
+        (Target::Tool(_), value) => given_meta = tool(value, context, out)?,
+        (Target::Resource { at, uri }, value) => {
+            let resource = &runtime.registry.resources[*at];
+            read(target, value, uri, resource.mime_type.as_deref(), out)?;
+            hints(runtime, resource.cache, value, out)?;
+        }
+        (Target::Template { at, uri }, value) => {
+            let template = &runtime.registry.templates[*at];
+            read(target, value, uri, template.mime_type.as_deref(), out)?;
+            hints(runtime, template.cache, value, out)?;
+        }
+        (Target::Prompt(at), value) => {
+            prompt(
+                target,
+                value,
+                runtime.registry.prompts[*at].description(),
+                out,
+            )?;
+        }
+        (Target::Completion { .. }, value) => {
+            out.extend_from_slice(COMPLETE);
+            out.extend_from_slice(br#""completion":"#);
+            outcome::write_completion(target, value, out)?;
+        }
+    }
+    shape::separate(out);
+    let tail = &runtime.rendered(&V2026_07_28).meta;
+    close_with_meta(given_meta, metadata, tail, out);
+    Ok(())
+}
+
+/// Gives the `_meta` that the value brought along.
+fn tool<'a>(
+    value: &'a Value,
+    context: &Context,
+    out: &mut Vec<u8>,
+) -> Result<Option<&'a [u8]>, Error> {
+    match value {
+        Value::Text(text) => tool_text(text, false, out),
+        Value::Failure(text) => tool_text(text, true, out),
+        Value::Structured(json) => structured(json, out)?,
+        Value::Content(blocks) => content(blocks, out)?,
+        Value::Raw(object) => return raw(object, out),
+        Value::Wire(object) => return wire(object, context, out),
+        Value::Error(error) => return Err(error.clone()),
+        Value::Blob(_)
+        | Value::InputRequired { .. }
+        | Value::ResourceRead { .. }
+        | Value::PromptGet { .. }
+        | Value::Completion { .. } => return Err(invalid_result()),
+    }
+    Ok(None)
+}
+
+fn read(
+    target: &Target,
+    value: &Value,
+    uri: &str,
+    mime_type: Option<&str>,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    out.extend_from_slice(COMPLETE);
+    out.extend_from_slice(br#""contents":"#);
+    outcome::write_read(target, value, uri, mime_type, out)
+}
+
+/// The read's own policy, or the component's, or the server's.
+fn hints(
+    runtime: &Runtime,
+    own: Option<Cache>,
+    value: &Value,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    let mut cache = own.unwrap_or(runtime.settings.resources_cache);
+    if let Value::ResourceRead {
+        ttl_ms,
+        cache_scope,
+        ..
+    } = value
+    {
+        let invalid = || Error::internal("Resource returned invalid cache metadata");
+        if let Some(ttl_ms) = ttl_ms {
+            cache.ttl_ms = u64::try_from(*ttl_ms).map_err(|_| invalid())?;
+        }
+        if let Some(scope) = cache_scope {
+            cache.scope = Scope::named(scope).ok_or_else(invalid)?;
+        }
+    }
+    cache_hints(cache, out);
+    Ok(())
+}
+
+fn prompt(
+    target: &Target,
+    value: &Value,
+    declared: Option<&str>,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    out.extend_from_slice(COMPLETE);
+    let own = match value {
+        Value::PromptGet { description, .. } => description.as_deref(),
+        _ => None,
+    };
+    if let Some(description) = own.or(declared) {
+        out.extend_from_slice(br#""description":"#);
+        write_string(description, out);
+        out.push(b',');
+    }
+    out.extend_from_slice(br#""messages":"#);
+    outcome::write_messages(target, value, out)
+}
+
+fn invalid_result() -> Error {
+    Error::internal("Tool returned an invalid result")
+}
+
+fn tool_text(text: &str, failed: bool, out: &mut Vec<u8>) {
+    out.extend_from_slice(COMPLETE);
+    shape::text_content(text, out);
+    shape::is_error(failed, out);
+}
+
+/// The value, and for clients that cannot read it the same as text.
+fn structured(json: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    let text = std::str::from_utf8(json).map_err(|_| invalid_result())?;
+    // Twice the value, and some of its quotes escaped.
+    out.reserve(2 * json.len() + json.len() / 4);
+    out.extend_from_slice(COMPLETE);
+    shape::text_content(text, out);
+    out.extend_from_slice(br#","structuredContent":"#);
+    out.extend_from_slice(json);
+    shape::is_error(false, out);
+    Ok(())
+}
+
+fn content(blocks: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+    if !blocks.starts_with(b"[") {
+        return Err(invalid_result());
+    }
+    out.extend_from_slice(COMPLETE);
+    out.extend_from_slice(br#""content":"#);
+    out.extend_from_slice(blocks);
+    shape::is_error(false, out);
+    Ok(())
+}
+
+/// Gives the `_meta` that the object brought along.
+fn raw<'a>(object: &'a [u8], out: &mut Vec<u8>) -> Result<Option<&'a [u8]>, Error> {
+    let members = outcome::members(object).ok_or_else(invalid_result)?;
+    let mut meta = None;
+    let (mut has_content, mut has_flag) = (false, false);
+    out.extend_from_slice(br#"{"resultType":"complete""#);
+    for (key, value) in members {
+        match key {
+            b"_meta" => meta = Some(value),
+            b"resultType" => {}
+            _ => {
+                has_content |= key == b"content";
+                has_flag |= key == b"isError";
+                splice(key, value, out);
+            }
+        }
+    }
+    if !has_content {
+        out.extend_from_slice(br#","content":[]"#);
+    }
+    if !has_flag {
+        shape::is_error(false, out);
+    }
+    Ok(meta)
+}
+
+/// As [`raw`], but nothing is added. It is no way around the rules for input requests.
+fn wire<'a>(
+    object: &'a [u8],
+    context: &Context,
+    out: &mut Vec<u8>,
+) -> Result<Option<&'a [u8]>, Error> {
+    let members = outcome::members(object).ok_or_else(invalid_result)?;
+    let find = |name: &[u8]| {
+        members
+            .iter()
+            .find(|(key, _)| *key == name)
+            .map(|(_, value)| *value)
+    };
+    if find(b"resultType") == Some(br#""input_required""#) {
+        let has_state = find(b"requestState").is_some();
+        mrtr::admit(find(b"inputRequests"), has_state, context)?;
+    }
+    out.push(b'{');
+    for (key, value) in members.iter().filter(|(key, _)| *key != b"_meta") {
+        splice(key, value, out);
+    }
+    Ok(find(b"_meta"))
+}
+
+fn input_required(
+    requests: Option<&[u8]>,
+    state: Option<&str>,
+    context: &Context,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
+    mrtr::admit(requests, state.is_some(), context)?;
+    out.extend_from_slice(br#"{"resultType":"input_required""#);
+    if let Some(requests) = requests {
+        shape::member("inputRequests", requests, out);
+    }
+    if let Some(state) = state {
+        out.extend_from_slice(br#","requestState":"#);
+        write_string(state, out);
+    }
+    Ok(())
+}
+
+/// A member whose key is encoded already.
+fn splice(key: &[u8], value: &[u8], out: &mut Vec<u8>) {
+    shape::separate(out);
+    out.push(b'"');
+    out.extend_from_slice(key);
+    out.extend_from_slice(b"\":");
+    out.extend_from_slice(value);
+}
+
+/// Ends a result: what it says of itself, and, over anything it said, who the server is.
+fn close_with_meta(given: Option<&[u8]>, metadata: &Object, tail: &[u8], out: &mut Vec<u8>) {
+    const OPEN: &[u8] = br#""_meta":{"#;
+    if given.is_none() && metadata.is_empty() {
+        out.extend_from_slice(tail);
+    } else {
+        out.extend_from_slice(OPEN);
+        shape::meta_members(given, metadata, meta::SERVER_INFO, out);
+        shape::separate(out);
+        out.extend_from_slice(&tail[OPEN.len()..]);
+    }
+    out.push(b'}');
+}
