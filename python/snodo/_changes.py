@@ -6,14 +6,13 @@ import sys
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from ._components import specs_of
+from ._components import Components, specs_of
 from .errors import ConfigurationError
 
 if TYPE_CHECKING:
     from types import FrameType, TracebackType
     from typing import Any, Literal, Self
 
-    from ._components import Components
     from .server import Server
 
 # One for all servers: changes are rare, and what is done under it is short.
@@ -43,7 +42,8 @@ class Changes:
         self._refuse_closed()
         frame: FrameType = sys._getframe(1)
         for definition in definitions:
-            for kind, spec in specs_of(definition, self._server._components, frame):
+            # As if nothing were there: what is removed in this block may be added again.
+            for kind, spec in specs_of(definition, Components(), frame):
                 self._steps.append((kind, definition, spec))
 
     def remove(self, kind: Literal["tool", "resource", "prompt"], name: str) -> None:

@@ -73,9 +73,9 @@ class Server:
             validator: What arguments and output are held to: ``full`` JSON Schema, the ``basic``
                 subset, nothing (``passthrough``), or an object with ``validate(instance, schema)``.
             page_size: Entries in one page of a list; None for all.
-            cache: How long clients may keep lists, where nothing else is said.
+            cache: How long clients may keep lists and what they read, where nothing else is said.
             tools_cache: The same for the list of tools alone.
-            resources_cache: The same for the lists of resources and templates, and for reads.
+            resources_cache: The same for the lists of resources and templates and for reads alone.
             prompts_cache: The same for the list of prompts alone.
             discover_cache: How long clients may keep the answer to discovery.
             limits: Bounds by name that differ from the defaults; times in seconds.
