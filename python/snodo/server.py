@@ -126,16 +126,12 @@ class Server:
         self._components = Components()
         self._lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None
         self._frozen = False
+        self._loopless = False
         self._made: Runtime | None = None
 
     def __repr__(self) -> str:
         """Show what is served."""
-        counts = ", ".join(
-            f"{len(self._components.table(kind))} {kind}s"
-            for kind in KINDS
-            if kind == "tool" or self._components.table(kind)
-        )
-        return f"<Server {self.name!r} {self.version}, {counts}>"
+        return f"<Server {self.name!r} {self.version}, {self._counts()}>"
 
     @overload
     def tool(self, function: F, /) -> F: ...
@@ -391,6 +387,7 @@ class Server:
             )
         else:
             raise ConfigurationError('Server transport must be "stdio" or "http"')
+        self._loopless = self._lifespan is None and not self._runtime().has_coroutines
         _serving.run(self._runtime(), start, self._lifespan)
 
     async def serve(
@@ -452,6 +449,15 @@ class Server:
         self._components.register(kind, function, declaration.spec)
         return function
 
+    def _counts(self) -> str:
+        """Say how many components there are of each kind."""
+        counts = [(kind, len(self._components.table(kind))) for kind in KINDS]
+        return ", ".join(
+            f"{count} {kind}{'' if count == 1 else 's'}"
+            for kind, count in counts
+            if count or kind == "tool"
+        )
+
     def _refuse_frozen(self) -> None:
         if self._frozen:
             raise ConfigurationError(
@@ -474,8 +480,15 @@ class Server:
         Raises:
             ConfigurationError: If they cannot be offered together; then nothing has changed.
         """
+        offered = self._offered(components)
         if self._made is not None:
-            self._made.replace(self._offered(components))
+            if self._loopless and _needs_loop(offered):
+                # It began to serve without coroutines, so nobody runs a loop.
+                from . import _serving
+
+                _serving._background_loop(self._made, None)
+                self._loopless = False
+            self._made.replace(offered)
         self._components = components
 
     def _offered(self, components: Components) -> dict[str, list[Any]]:
@@ -513,3 +526,10 @@ class Server:
         from ._validator import held
 
         return [held(spec, self._validator) for spec in specs]
+
+
+def _needs_loop(offered: dict[str, list[Any]]) -> bool:
+    specs = [spec for specs in offered.values() for spec in specs]
+    return any(
+        part.is_async for spec in specs for part in (spec, *getattr(spec, "completions", ()))
+    )
