@@ -8,12 +8,15 @@ from __future__ import annotations
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ._arg import Arg
+    from ._prompt import Prompt
+    from ._ready import DirectoryResource, FileResource, StaticResource
+    from ._resource import Resource
     from ._snodo import Context, Result
     from ._tool import Tool
     from .context import current_context
-    from .decorators import tool
+    from .decorators import prompt, resource, tool
     from .errors import ConfigurationError, DeclarationError, Error, ToolError
-    from .results import Audio, EmbeddedResource, Image, ResourceLink, Text
+    from .results import Audio, EmbeddedResource, Image, Message, ResourceLink, Text
     from .server import Cache, Server
 
 __all__ = [
@@ -23,16 +26,24 @@ __all__ = [
     "ConfigurationError",
     "Context",
     "DeclarationError",
+    "DirectoryResource",
     "EmbeddedResource",
     "Error",
+    "FileResource",
     "Image",
+    "Message",
+    "Prompt",
+    "Resource",
     "ResourceLink",
     "Result",
     "Server",
+    "StaticResource",
     "Text",
     "Tool",
     "ToolError",
     "current_context",
+    "prompt",
+    "resource",
     "tool",
 ]
 
@@ -45,16 +56,24 @@ _HOMES = {
     "ConfigurationError": "errors",
     "Context": "_snodo",
     "DeclarationError": "errors",
+    "DirectoryResource": "_ready",
     "EmbeddedResource": "results",
     "Error": "errors",
+    "FileResource": "_ready",
     "Image": "results",
+    "Message": "results",
+    "Prompt": "_prompt",
+    "Resource": "_resource",
     "ResourceLink": "results",
     "Result": "_snodo",
     "Server": "server",
+    "StaticResource": "_ready",
     "Text": "results",
     "Tool": "_tool",
     "ToolError": "errors",
     "current_context": "context",
+    "prompt": "decorators",
+    "resource": "decorators",
     "tool": "decorators",
 }
 

@@ -1,101 +1,34 @@
-"""What a server offers, asked of it in process and told as text, JSON or Markdown.
-
-Asks with ordinary messages, so what is told is what a client would see. Runs no tool unasked.
-"""
+"""What a server offers, told as text, JSON or Markdown, with what its descriptions leave out."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
+from ._asking import META, ask, list_prompts, list_tools, listed
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .server import Server
 
-_REVISION = "2026-07-28"
-_META = "io.modelcontextprotocol/"
-
 JSON = dict[str, Any]
-
-
-class RefusedError(Exception):
-    """The server answered with a JSON-RPC error."""
-
-    def __init__(self, error: JSON) -> None:
-        super().__init__(f"error {error.get('code')}: {error.get('message')}")
-
-
-def ask(server: Server, method: str, params: JSON | None = None) -> JSON:
-    """Ask the server in this process for something that needs none of its code: a list, discovery.
-
-    Raises:
-        RefusedError: the answer is an error.
-    """
-    # Straight to the runtime: `Server.handle` would enter the lifespan, which may open a database.
-    text = server._runtime().handle(json.dumps(_message(method, params)).encode())
-    return _result(json.loads(text) if text else None)
-
-
-def call(server: Server, name: str, arguments: JSON) -> JSON:
-    """Call a tool in this process and return its result.
-
-    Raises:
-        RefusedError: the answer is an error.
-    """
-    message = _message("tools/call", {"name": name, "arguments": arguments})
-    return _result(server.handle(message))
-
-
-def _message(method: str, params: JSON | None) -> JSON:
-    from . import __version__
-
-    meta = {
-        f"{_META}protocolVersion": _REVISION,
-        f"{_META}clientInfo": {"name": "snodo", "version": __version__},
-        f"{_META}clientCapabilities": {},
-    }
-    return {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": method,
-        "params": {**(params or {}), "_meta": meta},
-    }
-
-
-def _result(answer: JSON | None) -> JSON:
-    assert answer is not None, "a request is always answered"
-    if "error" in answer:
-        raise RefusedError(answer["error"])
-    result: JSON = answer["result"]
-    return result
-
-
-def list_tools(server: Server) -> list[JSON]:
-    """List the tools, page by page, in the order clients see them."""
-    tools: list[JSON] = []
-    params: JSON = {}
-    while True:
-        try:
-            page = ask(server, "tools/list", params)
-        except RefusedError:
-            return tools  # a server without tools does not know the method
-        tools += page["tools"]
-        if not page.get("nextCursor"):
-            return tools
-        params = {"cursor": page["nextCursor"]}
 
 
 def catalogue(server: Server) -> JSON:
     """Gather everything the server offers, and what its descriptions leave out."""
     about = ask(server, "server/discover")
-    tools = list_tools(server)
-    return {
-        "server": about.get("_meta", {}).get(f"{_META}serverInfo", {}),
+    offer: JSON = {
+        "server": about.get("_meta", {}).get(f"{META}serverInfo", {}),
         "revisions": about["supportedVersions"],
         "capabilities": about["capabilities"],
         **({"instructions": about["instructions"]} if "instructions" in about else {}),
-        "tools": tools,
-        "gaps": [gap for tool in tools for gap in _gaps(tool)],
+        "tools": list_tools(server),
+        "resources": listed(server, "resources/list", "resources"),
+        "resourceTemplates": listed(server, "resources/templates/list", "resourceTemplates"),
+        "prompts": list_prompts(server),
     }
+    return {**offer, "gaps": _gaps(offer)}
 
 
 def as_text(offer: JSON) -> str:
@@ -103,14 +36,38 @@ def as_text(offer: JSON) -> str:
     lines = [f"{_title(offer)}  (MCP {', '.join(offer['revisions'])})"]
     if offer.get("instructions"):
         lines.append(f"  {offer['instructions']}")
-    lines.append("")
-    lines.append(f"tools ({len(offer['tools'])})")
-    for tool in offer["tools"]:
-        lines.append(f"  {tool['name']}({', '.join(_parameters(tool))})")
-        lines += [f"      {line}" for line in tool.get("description", "").splitlines()]
+    for title, entries, heading in _sections(offer):
+        lines += ["", f"{title} ({len(entries)})"]
+        for entry in entries:
+            lines.append(f"  {heading(entry)}")
+            lines += [f"      {line}" for line in entry.get("description", "").splitlines()]
     if offer["gaps"]:
         lines += ["", f"gaps ({len(offer['gaps'])})", *(f"  {gap}" for gap in offer["gaps"])]
     return "\n".join(lines)
+
+
+def _sections(offer: JSON) -> list[tuple[str, list[JSON], Callable[[JSON], str]]]:
+    """Give the kinds there are, each with how an entry is headed."""
+    sections: list[tuple[str, list[JSON], Callable[[JSON], str]]] = [
+        ("tools", offer["tools"], lambda tool: f"{tool['name']}({', '.join(_parameters(tool))})"),
+        ("resources", offer["resources"], lambda one: _addressed(one, "uri")),
+        ("templates", offer["resourceTemplates"], lambda one: _addressed(one, "uriTemplate")),
+        ("prompts", offer["prompts"], lambda one: f"{one['name']}({', '.join(_arguments(one))})"),
+    ]
+    there = [section for section in sections if section[1]]
+    return there or sections[:1]
+
+
+def _addressed(resource: JSON, member: str) -> str:
+    kind = f"  ({resource['mimeType']})" if "mimeType" in resource else ""
+    return f"{resource[member]}  {resource['name']}{kind}"
+
+
+def _arguments(prompt: JSON) -> list[str]:
+    return [
+        f"{argument['name']}{'' if argument.get('required') else '?'}"
+        for argument in prompt.get("arguments", ())
+    ]
 
 
 def as_json(offer: JSON) -> str:
@@ -124,25 +81,58 @@ def as_markdown(offer: JSON) -> str:
     if offer.get("instructions"):
         lines += ["", offer["instructions"]]
     for tool in offer["tools"]:
-        lines += ["", f"## `{tool['name']}`"]
-        if tool.get("description"):
-            lines += ["", tool["description"]]
-        properties = tool["inputSchema"].get("properties", {})
-        if properties:
-            required = tool["inputSchema"].get("required", [])
-            lines += [
-                "",
-                "| argument | type | required | description |",
-                "| --- | --- | --- | --- |",
-            ]
-            for name, schema in properties.items():
-                needed = "yes" if name in required else "no"
-                about = schema.get("description", "") if isinstance(schema, dict) else ""
-                cells = [f"`{name}`", _cell(type_name(schema)), needed, _cell(about)]
-                lines.append(f"| {' | '.join(cells)} |")
+        lines += _entry(tool["name"], tool)
+        required = tool["inputSchema"].get("required", [])
+        lines += _table(
+            ("argument", "type", "required", "description"),
+            [
+                (f"`{name}`", type_name(schema), _yes(name in required), _described(schema))
+                for name, schema in tool["inputSchema"].get("properties", {}).items()
+            ],
+        )
+    for title, member in (("Resources", "uri"), ("Resource templates", "uriTemplate")):
+        entries = offer["resources" if member == "uri" else "resourceTemplates"]
+        rows: list[tuple[str, ...]] = [
+            (f"`{one[member]}`", one["name"], one.get("mimeType", ""), _described(one))
+            for one in entries
+        ]
+        if rows:
+            address = "URI" if member == "uri" else "template"
+            lines += ["", f"## {title}", *_table((address, "name", "type", "description"), rows)]
+    if offer["prompts"]:
+        lines += ["", "## Prompts"]
+    for prompt in offer["prompts"]:
+        lines += _entry(prompt["name"], prompt, "###")
+        lines += _table(
+            ("argument", "required", "description"),
+            [
+                (f"`{one['name']}`", _yes(one.get("required", False)), _described(one))
+                for one in prompt.get("arguments", ())
+            ],
+        )
     if offer["gaps"]:
         lines += ["", "## Gaps", "", *(f"- {gap}" for gap in offer["gaps"])]
     return "\n".join(lines)
+
+
+def _entry(name: str, entry: JSON, level: str = "##") -> list[str]:
+    about = ["", entry["description"]] if entry.get("description") else []
+    return ["", f"{level} `{name}`", *about]
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
+    if not rows:
+        return []
+    lines = ["", f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |"]
+    return lines + [f"| {' | '.join(map(_cell, row))} |" for row in rows]
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _described(value: Any) -> str:
+    return str(value.get("description", "")) if isinstance(value, dict) else ""
 
 
 def type_name(schema: Any) -> str:
@@ -166,20 +156,6 @@ def type_name(schema: Any) -> str:
     return str(schema["$ref"]).rpartition("/")[2] if "$ref" in schema else "any"
 
 
-def admits_text(schema: Any) -> bool:
-    """Whether a schema has room for a string, so that text given for it is meant as text."""
-    if not isinstance(schema, dict):
-        return False
-    if "enum" in schema:
-        return any(isinstance(value, str) for value in schema["enum"])
-    if "const" in schema:
-        return isinstance(schema["const"], str)
-    kind = schema.get("type", ())
-    if kind:
-        return "string" in ([kind] if isinstance(kind, str) else kind)
-    return any(admits_text(one) for key in ("anyOf", "oneOf") for one in schema.get(key, ()))
-
-
 def _title(offer: JSON) -> str:
     info = offer["server"]
     return f"{info.get('title') or info.get('name', 'server')} {info.get('version', '')}".rstrip()
@@ -193,14 +169,27 @@ def _parameters(tool: JSON) -> list[str]:
     ]
 
 
-def _gaps(tool: JSON) -> list[str]:
-    """Name what a model would miss when it has to use this tool."""
-    name = tool["name"]
-    gaps = [] if tool.get("description") else [f"{name}: no description"]
-    for argument, schema in tool["inputSchema"].get("properties", {}).items():
-        if not (isinstance(schema, dict) and schema.get("description")):
-            gaps.append(f"{name}: argument {argument} has no description")
+def _gaps(offer: JSON) -> list[str]:
+    """Name what a model would miss when it has to use what is there."""
+    gaps: list[str] = []
+    for tool in offer["tools"]:
+        arguments = tool["inputSchema"].get("properties", {})
+        gaps += _undescribed(tool["name"], tool, arguments)
+    for resource in (*offer["resources"], *offer["resourceTemplates"]):
+        gaps += _undescribed(f"resource {resource['name']}", resource, {})
+    for prompt in offer["prompts"]:
+        arguments = {argument["name"]: argument for argument in prompt.get("arguments", ())}
+        gaps += _undescribed(f"prompt {prompt['name']}", prompt, arguments)
     return gaps
+
+
+def _undescribed(label: str, entry: JSON, arguments: JSON) -> list[str]:
+    gaps = [] if entry.get("description") else [f"{label}: no description"]
+    return gaps + [
+        f"{label}: argument {name} has no description"
+        for name, argument in arguments.items()
+        if not _described(argument)
+    ]
 
 
 def _cell(text: str) -> str:

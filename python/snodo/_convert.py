@@ -123,9 +123,9 @@ class Planner:
         return self._class(hint, kind)
 
     def _class(self, hint: Any, kind: Any) -> Plan:
-        if standard_name(kind) in _NATIVE or kind is bytes:
+        if standard_name(kind) in NATIVE or kind is bytes:
             return Plan("native", native(hint))
-        if _is_enum(kind):
+        if is_enum(kind):
             values = {(type(member.value), member.value): member for member in kind}
             native_ok = {kind for kind, _ in values} in ({str}, {int})
             return Plan("native" if native_ok else "own", enumerated(values))
@@ -220,7 +220,7 @@ class Planner:
         )
 
 
-_NATIVE = frozenset(
+NATIVE = frozenset(
     {
         "datetime.datetime",
         "datetime.date",
@@ -243,7 +243,8 @@ def _msgspec_takes(hint: Any) -> bool:
     return True
 
 
-def _is_enum(kind: Any) -> bool:
+def is_enum(kind: Any) -> bool:
+    """Tell an Enum class."""
     return any(
         b.__module__ == "enum" and b.__name__ == "Enum" for b in getattr(kind, "__mro__", ())
     )

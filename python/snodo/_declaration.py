@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from types import FrameType
 from typing import Any
@@ -22,26 +21,10 @@ from ._definition import (
     checked_timeout,
     listed,
 )
-from ._docstring import parse
-from ._parameters import EMPTY, Parameters, Scope, is_context, read_parameters
+from ._parameters import EMPTY, Parameters, read_parameters
 from ._returns import admits_null, output_schema
 from ._signature import ToolSpec
-
-MARK = "__snodo_tool__"
-"""Attribute in which a function carries its declaration."""
-
-
-class Declaration:
-    """What `@tool` leaves on a function: enough to make the spec again for a bound method."""
-
-    __slots__ = ("options", "spec", "subject", "where")
-
-    def __init__(self, subject: Any, options: Options, spec: ToolSpec | None, where: str) -> None:
-        """Keep the parts; ``spec`` is None for a method without an instance."""
-        self.subject = subject
-        self.options = options
-        self.spec = spec
-        self.where = where
+from ._subject import check_call, raw, read_subject
 
 
 def function_spec(
@@ -58,66 +41,39 @@ def function_spec(
     Raises:
         DeclarationError: If it cannot be a tool.
     """
-    name = _default_name(function) if options.name is None else options.name
-    shown = name if isinstance(name, str) and name else _own_name(function)
-    site = Site(_callable.location(function, frame), f"tool {shown!r}")
-    _refuse_uncallable(function, site)
-    name = checked_name(name, site)
-    if name == "<lambda>":
-        raise site.refuse("name", "a lambda has no name", 'write name="..."')
-    title = checked_text(options.title, "title", site)
-    described, texts = parse(_doc(function))
-    if options.description is UNSET:
-        description: str | None = checked_text(described, "description", site) or None
-    else:
-        description = checked_text(options.description, "description", site)
-    try:
-        found, returned = _callable.parameters(function)
-    except (ValueError, TypeError):
-        reason = "its signature cannot be read"
-        raise site.refuse("signature", reason, "wrap it in a def with type hints") from None
-    if method:
-        found = found[1:]
-    elif _callable.is_method(function):
-        raise site.refuse(
-            found[0].name,
-            "is the instance, which does not exist yet",
-            "decorate the method with @snodo.tool and call server.add(instance.method)",
-            "parameter",
-        )
-    scope = Scope(_callable.global_names(function), _callable.local_names(function, frame), site)
-    run, is_async = _callable.runner(function)
+    subject = read_subject(function, options, frame, "tool", method=method)
+    site, scope, run = subject.site, subject.scope, subject.run
     if options.input_schema is None:
-        parameters: Parameters | None = read_parameters(found, scope, texts)
+        parameters: Parameters | None = read_parameters(subject.parameters, scope, subject.texts)
         schema = parameters.schema() if parameters else {}
     else:
         parameters = None
         schema = checked_schema(options.input_schema, "input_schema", site)
-        run = _raw(function, run, found, scope)
+        run = raw(function, subject, "input_schema")
     if options.output_schema is not UNSET:
         output = _explicit_output(options.output_schema, site)
-    elif returned is EMPTY:
+    elif subject.returned is EMPTY:
         output = None
     else:
-        hint = scope.hint(returned, "return", "")
+        hint = scope.hint(subject.returned, "return", "")
         inner = _callable.innermost(function)
         drained = inspect.isgeneratorfunction(inner) or inspect.isasyncgenfunction(inner)
         output = output_schema(hint, scope.local, site, drained)
     parts = _rest(options, site)
     return ToolSpec(
-        name=name,
+        name=subject.name,
         definition=listed(
             {
-                "name": name,
-                "title": title,
-                "description": description,
+                "name": subject.name,
+                "title": subject.title,
+                "description": subject.description,
                 "inputSchema": schema,
                 "outputSchema": output,
                 **parts,
             }
         ),
         function=run,
-        is_async=is_async,
+        is_async=subject.is_async,
         slots=tuple(parameters.slots) if parameters else None,
         output_null=admits_null(output),
         has_output=output is not None,
@@ -138,7 +94,7 @@ def class_spec(call: Any, options: Options, site: Site) -> ToolSpec:
     schema = checked_schema(options.input_schema, "input_schema", site)
     output = _explicit_output(options.output_schema, site)
     parts = _rest(options, site)
-    _check_call(call, site)
+    check_call(call, "call", "arguments", site)
     run, is_async = _callable.runner(call)
     return ToolSpec(
         name=name,
@@ -172,71 +128,3 @@ def _rest(options: Options, site: Site) -> Schema:
 
 def _explicit_output(value: Any, site: Site) -> Schema | None:
     return None if value is None or value is UNSET else checked_schema(value, "output_schema", site)
-
-
-def _raw(function: Any, run: Any, found: list[inspect.Parameter], scope: Scope) -> Any:
-    context = None
-    for parameter in found:
-        if parameter.annotation is not EMPTY and is_context(
-            scope.hint(parameter.annotation, parameter.name)
-        ):
-            context = parameter.name
-    adapted = _callable.raw_runner(function, run, found, context)
-    if adapted is None:
-        raise scope.site.refuse(
-            "signature",
-            "with an explicit input_schema the function is called with (arguments, context)",
-            "take those two, or leave input_schema out and annotate the parameters",
-        )
-    return adapted
-
-
-def _check_call(call: Any, site: Site) -> None:
-    try:
-        inspect.signature(call).bind({}, None)
-    except TypeError:
-        raise site.refuse(
-            "call",
-            "must take (self, arguments, context)",
-            "write def call(self, arguments, context)",
-        ) from None
-    except ValueError:
-        return  # a compiled callable that tells nothing about itself
-
-
-def _refuse_uncallable(function: Any, site: Site) -> None:
-    if isinstance(function, type):
-        raise site.refuse(
-            "function",
-            f"{function.__qualname__} is a class",
-            "decorate a function, or derive from snodo.Tool and call server.add(...)",
-        )
-    if not callable(function):
-        raise site.refuse(
-            "function",
-            f"a {type(function).__name__} cannot be called",
-            "decorate a function; the name is an option: @tool(name=...)",
-        )
-
-
-def _default_name(function: Any) -> Any:
-    while isinstance(function, functools.partial):
-        function = function.func
-    if isinstance(function, (staticmethod, classmethod)):
-        function = function.__func__
-    return getattr(function, "__name__", type(function).__name__)
-
-
-def _own_name(function: Any) -> str:
-    return str(_default_name(function))
-
-
-def _doc(function: Any) -> str | None:
-    while isinstance(function, functools.partial):
-        function = function.func
-    if inspect.isroutine(function) or isinstance(function, (staticmethod, classmethod)):
-        text = function.__doc__
-    else:
-        cls = type(function)
-        text = cls.__call__.__doc__ or cls.__doc__
-    return text if isinstance(text, str) else None

@@ -1,4 +1,4 @@
-"""A tool's definition as it is listed, checked part by part in a fixed order."""
+"""The parts of a definition as it is listed, each checked, whatever the kind of component."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNSET: Any = ...
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What a declaration says beside the function."""
+    """What the declaration of a tool says beside the function."""
 
     name: Any = None
     title: Any = None
@@ -50,7 +50,7 @@ def dumps(value: Any) -> bytes:
 
 
 def checked_name(name: Any, site: Site) -> str:
-    """Check a tool's name."""
+    """Check a name."""
     if not isinstance(name, str):
         raise site.refuse("name", f"must be a string, not {kind_of(name)}", 'write name="..."')
     if not name:
@@ -175,26 +175,26 @@ def is_absolute(uri: str) -> bool:
     )
 
 
-def checked_metadata(value: Any, site: Site) -> Schema:
+def checked_metadata(value: Any, site: Site, owner: str = "tool") -> Schema:
     """Check what goes into ``_meta``."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         raise site.refuse(
-            "metadata", f"tool _meta must be a dict, not {kind_of(value)}", "pass a dict"
+            "metadata", f"{owner} _meta must be a dict, not {kind_of(value)}", "pass a dict"
         )
     for key in value:
         if not isinstance(key, str) or not is_meta_key(key):
             raise site.refuse(
                 f"metadata.{key}",
-                "tool _meta contains an invalid entry: the key does not follow the key grammar",
+                f"{owner} _meta contains an invalid entry: the key does not follow the key grammar",
                 "use letters, digits, '.', '_', '-', with a prefix like com.example/ if any",
             )
     try:
         return dict(to_json(dict(value), strict=True))
     except EncodeError as error:
         raise site.refuse(
-            "metadata", f"tool _meta contains an invalid entry: {error}", "use JSON values"
+            "metadata", f"{owner} _meta contains an invalid entry: {error}", "use JSON values"
         ) from None
 
 
@@ -248,7 +248,7 @@ def checked_json(value: Any, part: str, site: Site) -> Any:
 
 def listed(parts: Mapping[str, Any]) -> bytes:
     """Write the definition, parts that are None or empty left out."""
-    always = ("name", "inputSchema", "outputSchema")
+    always = ("name", "inputSchema", "outputSchema", "size")
     return dumps(
         {
             key: value

@@ -33,6 +33,8 @@ def simplify(value: Any) -> Any:
                 return result
     if isinstance(value, (int, float, str)):
         return _bare(value)
+    if cls.__name__ == "Message" and cls.__module__ == "snodo.results":
+        return value.message()  # within `Result.prompt_get([...])`
     if hasattr(cls, "__attrs_attrs__"):
         return {field.name: getattr(value, field.name) for field in cls.__attrs_attrs__}
     if hasattr(cls, "__struct_config__"):

@@ -45,7 +45,7 @@ class Scope:
             raise self.site.refuse(
                 name,
                 f"the hint cannot be resolved: {error}",
-                "import or define the type before the tool is declared",
+                "import or define the type before it is used in a declaration",
                 label,
             ) from None
         except Exception as error:  # an annotation is code, so anything can come out of it
@@ -105,7 +105,7 @@ def read_parameters(
     builder = SchemaBuilder(scope.local)
     try:
         for parameter in parameters:
-            _refuse_kind(parameter, scope.site)
+            refuse_kind(parameter, scope.site)
             _add(result, builder, parameter, scope, described)
     except HintError as error:
         raise scope.site.refuse(error.path, error.reason, error.advice, "parameter") from None
@@ -114,7 +114,8 @@ def read_parameters(
     return result
 
 
-def _refuse_kind(parameter: inspect.Parameter, site: Site) -> None:
+def refuse_kind(parameter: inspect.Parameter, site: Site) -> None:
+    """Refuse a parameter that no named argument can fill."""
     name = parameter.name
     if parameter.kind is parameter.VAR_POSITIONAL:
         reason = f"arguments have names, so *{name} can receive nothing"
@@ -149,10 +150,10 @@ def _add(
             raise site.refuse(name, "is a second Context", "take the context once", "parameter")
         result.slots.append(Slot(key=None, keyword=keyword))
         return
-    default, extra = _default(parameter, site)
+    default, extra = default_of(parameter, site)
     bare, metadata = _hints.peel(hint)
     metadata += extra
-    optional = _without_null(bare) if default is None else None
+    optional = without_null(bare) if default is None else None
     if optional is not None:
         bare = optional
     schema = apply(builder.schema(bare, name), metadata, name)
@@ -168,7 +169,7 @@ def _add(
     if default is EMPTY:
         result.required.append(key)
     elif optional is None and not (type(default) is bare and schema.keys() <= _UNBOUNDED):
-        _check_default(schema, builder.definitions, default, name, site)
+        check_default(schema, builder.definitions, default, name, site)
     number = _plain_number(bare)
     result.slots.append(
         Slot(
@@ -184,7 +185,7 @@ def _add(
     )
 
 
-def _without_null(hint: Any) -> Any:
+def without_null(hint: Any) -> Any:
     """Give what ``T | None`` is beside None; None if it is no such union."""
     members = _hints.union_members(hint)
     rest = tuple(member for member in members if _hints.peel(member)[0] is not NONE_TYPE)
@@ -201,7 +202,7 @@ def _plain_number(hint: Any) -> typing.Literal["int", "float"] | None:
     return None
 
 
-def _default(parameter: inspect.Parameter, site: Site) -> tuple[Any, list[Any]]:
+def default_of(parameter: inspect.Parameter, site: Site) -> tuple[Any, list[Any]]:
     """Give the default, and the constraints of a pydantic ``Field(...)`` that stands for one."""
     default = parameter.default
     if isinstance(default, Arg) or default is Arg:
@@ -218,9 +219,10 @@ def _default(parameter: inspect.Parameter, site: Site) -> tuple[Any, list[Any]]:
     return default, []
 
 
-def _check_default(
+def check_default(
     schema: Schema, definitions: dict[str, Schema], default: Any, name: str, site: Site
 ) -> None:
+    """Refuse a default that its own schema would refuse."""
     try:
         value = to_json(default)
     except EncodeError:

@@ -49,7 +49,7 @@ _STANDARD: dict[str, Schema] = {
     "pathlib.PurePosixPath": {"type": "string"},
     "pathlib.PureWindowsPath": {"type": "string"},
 }
-_DECIMAL_TEXT = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+DECIMAL_TEXT = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 ARRAYS = frozenset(
     {list, abc.Sequence, abc.MutableSequence, abc.Iterable, abc.Collection, abc.Reversible}
 )
@@ -138,7 +138,7 @@ class SchemaBuilder:
         if name == "decimal.Decimal":
             if self.output:
                 return {"type": "string"}
-            return {"type": ["string", "number"], "pattern": _DECIMAL_TEXT}
+            return {"type": ["string", "number"], "pattern": DECIMAL_TEXT}
         if kind is bytes:
             if self.output:
                 raise HintError(

@@ -1,6 +1,6 @@
 """One look at a callable: its parameters, schema, context slot and binder, as a frozen plan.
 
-Nothing here runs a tool; the plan is read once, by the runtime that does.
+Nothing here runs a component; the plan is read once, by the runtime that does.
 """
 
 from __future__ import annotations
@@ -59,3 +59,76 @@ class ToolSpec:
     """The application's own validator on structured content; may raise."""
     where: str = ""
     """``file:line`` of the declaration."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionSpec:
+    """How one argument of a prompt, or one variable of a template, is completed."""
+
+    argument: str
+    values: tuple[str, ...] | None = None
+    """All the values there are, in order; None when a function knows them."""
+    function: Callable[..., Any] | None = None
+    """Called with ``(value, arguments)``, and the context after them if ``takes_context``.
+
+    Gives a list of strings or a `Result`, whatever the completer itself returned.
+    """
+    is_async: bool = False
+    """Whether calling gives an awaitable."""
+    takes_context: bool = False
+    """Whether the function takes the context as its third argument."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSpec:
+    """All that is known about a resource or a template before the first read."""
+
+    name: str
+    definition: bytes
+    """Compact JSON of the resource or template as it is listed."""
+    uri: str | None
+    """The URI of a direct resource; None for a template."""
+    template: str | None
+    """The text of a template; None for a direct resource."""
+    mime_type: str | None = None
+    content: bytes | None = None
+    """JSON array of contents that never change; None when ``function`` gives them."""
+    function: Callable[..., Any] | None = None
+    """What is called. Gives a string, bytes, a `Result` or data: contents are results already."""
+    is_async: bool = False
+    """Whether calling gives an awaitable."""
+    slots: tuple[Slot, ...] | None = None
+    """How variables are passed, in signature order; None for ``function(params, context)``.
+
+    Values are strings. A `ConversionError` of ``convert`` means that there is no such resource.
+    """
+    cache: tuple[int, str] | None = None
+    """``(ttl_ms, scope)`` of reads; None for the server's policy."""
+    timeout: float | None = None
+    """Seconds; None for the server's default."""
+    where: str = ""
+    """``file:line`` of the declaration."""
+    completions: tuple[CompletionSpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSpec:
+    """All that is known about a prompt before it is first asked for."""
+
+    name: str
+    definition: bytes
+    """Compact JSON of the prompt as it is listed."""
+    function: Callable[..., Any]
+    """What is called. Gives a string or a `Result`: messages are results already."""
+    is_async: bool
+    """Whether calling gives an awaitable."""
+    slots: tuple[Slot, ...] | None
+    """How arguments are passed, in signature order; None for ``function(arguments, context)``.
+
+    Values are strings. The text of a `ConversionError` of ``convert`` is the client's to read.
+    """
+    timeout: float | None = None
+    """Seconds; None for the server's default."""
+    where: str = ""
+    """``file:line`` of the declaration."""
+    completions: tuple[CompletionSpec, ...] = ()

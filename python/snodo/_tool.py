@@ -83,7 +83,7 @@ class Tool:
             raise site.refuse(
                 "call", "is missing", "write def call(self, arguments, context) in the class"
             )
-        class_spec(_unbound(cls), parts(cls), site)
+        class_spec(unbound(cls, "call"), parts(cls), site)
 
 
 def parts(tool: Any) -> Options:
@@ -96,12 +96,14 @@ def parts(tool: Any) -> Options:
     return Options(**found)
 
 
-def _unbound(cls: Any) -> Any:
-    """Give ``call`` as an instance will have it, without making one."""
+def unbound(cls: Any, name: str) -> Any:
+    """Give a method as an instance will have it, without making one."""
     from functools import partial
+    from inspect import getattr_static
 
-    call = cls.__dict__.get("call", cls.call)
-    return cls.call if isinstance(call, (staticmethod, classmethod)) else partial(cls.call, None)
+    method = getattr_static(cls, name)
+    bound = isinstance(method, (staticmethod, classmethod))
+    return getattr(cls, name) if bound else partial(getattr(cls, name), None)
 
 
 def registered(tool: Any) -> ToolSpec:

@@ -6,7 +6,6 @@ Reads flags and environment, finds the server, calls it, prints. Never decides w
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -265,64 +264,22 @@ def _inspect(options: argparse.Namespace) -> int:
 
 def _call(options: argparse.Namespace) -> int:
     out = _Output()
-    import json
-
-    from . import _catalogue
+    from . import _calling
+    from ._asking import RefusedError
 
     server = _load(options.target)
-    tools = {tool["name"]: tool for tool in _catalogue.list_tools(server)}
-    if options.tool not in tools:
-        found = ", ".join(tools) or "no tools at all"
-        raise _Misuse(f"there is no tool {options.tool!r}; found {found}")
-    arguments = _arguments(options, tools[options.tool])
     try:
-        result = _catalogue.call(server, options.tool, arguments)
-    except _catalogue.RefusedError as error:
+        result, text = _calling.called(server, options)
+    except _calling.MisuseError as error:
+        raise _Misuse(str(error)) from None
+    except RefusedError as error:
         return _complain(str(error), _FAILED)
     if options.format == "json":
-        out.print(json.dumps(result, ensure_ascii=False, indent=2))
-    else:
-        out.print("\n".join(_block(block) for block in result.get("content", [])))
+        import json
+
+        text = json.dumps(result, ensure_ascii=False, indent=2)
+    out.print(text)
     return _FAILED if result.get("isError") else 0
-
-
-def _arguments(options: argparse.Namespace, tool: dict[str, Any]) -> dict[str, Any]:
-    import json
-
-    from ._catalogue import admits_text
-
-    arguments: dict[str, Any] = {}
-    if options.json is not None:
-        text = sys.stdin.read() if options.json == "-" else options.json
-        try:
-            arguments = json.loads(text)
-        except ValueError as error:
-            raise _Misuse(f"--json: not JSON: {error}") from None
-        if not isinstance(arguments, dict):
-            raise _Misuse("--json: expected an object of arguments")
-    properties = tool["inputSchema"].get("properties", {})
-    for pair in options.arguments:
-        key, equals, text = pair.partition("=")
-        if not equals:
-            raise _Misuse(f"expected key=value, got {pair!r}")
-        arguments[key] = text
-        if not admits_text(properties.get(key)):
-            # Not JSON either: the text goes as it is and the validator says what is wrong.
-            with contextlib.suppress(ValueError):
-                arguments[key] = json.loads(text)
-    return arguments
-
-
-def _block(block: dict[str, Any]) -> str:
-    kind = block.get("type")
-    if kind == "text":
-        return str(block["text"])
-    if kind == "resource_link":
-        return f"[{kind} {block.get('uri')}]"
-    if kind == "resource":
-        resource = block.get("resource", {})
-        return str(resource.get("text", f"[{kind} {resource.get('uri')}]"))
-    return f"[{kind} {block.get('mimeType')}, {len(block.get('data', ''))} characters of base64]"
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -364,9 +321,8 @@ def _load(text: str | None) -> Server:
 
 
 def _offer(server: Server) -> str:
-    count = len(server._specs())
     revisions = ", ".join(server._runtime().versions)
-    return f"MCP {revisions}; {count} tool{'' if count == 1 else 's'}"
+    return f"MCP {revisions}; {server._counts()}"
 
 
 def _one_line(error: DeclarationError | ConfigurationError) -> str:
@@ -417,8 +373,12 @@ def _parser() -> argparse.ArgumentParser:
     inspect.add_argument("--format", choices=("text", "json", "markdown"), default="text")
 
     call = command("call", _call, "call a tool once and print its result", target=None)
-    call.add_argument("tool", metavar="TOOL")
+    call.add_argument("tool", metavar="TOOL", nargs="?")
     call.add_argument("arguments", nargs="*", metavar="key=value", help="an argument of the tool")
+    call.add_argument("--read", metavar="URI", help="read a resource instead")
+    call.add_argument(
+        "--prompt", nargs="+", metavar=("NAME", "key=value"), help="get a prompt instead"
+    )
     call.add_argument("--json", metavar="OBJECT", help="arguments as JSON; - reads standard input")
     call.add_argument("--format", choices=("text", "json"), default="text", help="of the result")
 

@@ -1,4 +1,4 @@
-"""`tool`: attach a definition to a function and give the function back untouched."""
+"""`tool`, `resource`, `prompt`: attach a definition to a function and give it back untouched."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, overload
 
 from .errors import DeclarationError
 
-__all__ = ["tool"]
+__all__ = ["prompt", "resource", "tool"]
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import FrameType
-    from typing import Any, TypeVar
+    from typing import Any, TypeAlias, TypeVar
 
-    from ._declaration import Declaration
+    from ._options import Cache
+    from ._subject import Declaration
 
     F = TypeVar("F", bound=Callable[..., Any])
+    Completer: TypeAlias = Callable[..., Any] | Sequence[str]
 
 
 @overload
@@ -54,62 +56,179 @@ def tool(function: Any = None, /, **options: Any) -> Any:
     Raises:
         DeclarationError: If this cannot be a tool.
     """
-    frame = sys._getframe(1)
-    if function is None and options:
-        return lambda function: attach(function, options, sys._getframe(1))
     if function is None:
-        return lambda function: attach(function, {}, sys._getframe(1))
-    return attach(function, options, frame)
+        return lambda function: attach("tool", function, options, sys._getframe(1))
+    return attach("tool", function, options, sys._getframe(1))
 
 
-def attach(function: Any, options: dict[str, Any], frame: FrameType) -> Any:
+def resource(
+    uri: str,
+    /,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = ...,  # type: ignore[assignment]
+    mime_type: str | None = None,
+    size: int | None = None,
+    annotations: Mapping[str, Any] | None = None,
+    icons: Sequence[Mapping[str, Any]] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    cache: Cache | None = None,
+    timeout: float | None = None,
+    complete: Mapping[str, Completer] | None = None,
+) -> Callable[[F], F]:
+    """Declare a resource, or a template of resources, that `Server.add` takes later.
+
+    The function gives a string, bytes, any JSON value, content values or a `Result`. Each variable
+    of a template goes to the parameter of its name, converted to the annotated type; a value that
+    does not fit means that there is no such resource.
+
+    Args:
+        uri: An absolute URI, or a template such as ``people://{name}/profile``.
+        name: For programs; the function's by default.
+        title: For people.
+        description: For the model; the docstring's by default.
+        mime_type: What reading gives.
+        size: How many bytes reading gives.
+        annotations: ``audience``, ``priority`` and ``lastModified``, for hosts.
+        icons: For hosts.
+        metadata: Becomes ``_meta``.
+        cache: How long clients may keep what they read; None for the server's policy.
+        timeout: Seconds; None for the server's default.
+        complete: For each variable that can be completed, a function or all the values there are.
+
+    Returns:
+        A decorator that gives the function back.
+
+    Raises:
+        DeclarationError: If this cannot be a resource.
+    """
+    options = {
+        "uri": uri,
+        "name": name,
+        "title": title,
+        "description": description,
+        "mime_type": mime_type,
+        "size": size,
+        "annotations": annotations,
+        "icons": icons,
+        "metadata": metadata,
+        "cache": cache,
+        "timeout": timeout,
+        "complete": complete,
+    }
+    return lambda function: attach("resource", function, options, sys._getframe(1))
+
+
+@overload
+def prompt(function: F, /) -> F: ...
+@overload
+def prompt(
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    description: str | None = ...,
+    arguments: Sequence[Mapping[str, Any]] | None = None,
+    icons: Sequence[Mapping[str, Any]] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    timeout: float | None = None,
+    complete: Mapping[str, Completer] | None = None,
+) -> Callable[[F], F]: ...
+def prompt(function: Any = None, /, **options: Any) -> Any:
+    """Declare a prompt that `Server.add` takes later; with or without parentheses.
+
+    The function gives a string, a `Message`, a list of either, or a `Result`. Its parameters are
+    the prompt's arguments, which come as text and are converted to the annotated types.
+
+    Args:
+        function: What renders the prompt.
+        **options: ``name`` on the wire, the function's by default; ``title`` for people;
+            ``description``, the docstring's by default; ``arguments``, published as they are (the
+            function then takes ``(arguments, context)``); ``icons``; ``metadata``, which becomes
+            ``_meta``; ``timeout`` in seconds; ``complete``, for each argument that can be
+            completed a function or all the values there are.
+
+    Returns:
+        The function, or a decorator that gives it back.
+
+    Raises:
+        DeclarationError: If this cannot be a prompt.
+    """
+    if function is None:
+        return lambda function: attach("prompt", function, options, sys._getframe(1))
+    return attach("prompt", function, options, sys._getframe(1))
+
+
+def attach(kind: str, function: Any, options: dict[str, Any], frame: FrameType) -> Any:
     """Check a declaration and leave it on the function."""
-    from ._declaration import MARK
+    from ._subject import mark
 
-    declaration = declare(function, options, frame, alone=True)
+    declaration = declare(kind, function, options, frame, alone=True)
     try:
-        setattr(function, MARK, declaration)
+        setattr(function, mark(kind), declaration)
     except (AttributeError, TypeError):
         raise DeclarationError(
             declaration.where,
-            f"tool {_shown(function, options)!r}",
+            f"{kind} {_shown(function, options)!r}",
             "",
             "function",
             f"a {type(function).__name__} cannot carry a declaration",
-            "pass it to server.tool(...) instead",
+            f"pass it to server.{kind}(...) instead",
         ) from None
     return function
 
 
 def declare(
-    function: Any, options: Mapping[str, Any], frame: FrameType, *, alone: bool = False
+    kind: str,
+    function: Any,
+    options: Mapping[str, Any],
+    frame: FrameType,
+    *,
+    alone: bool = False,
 ) -> Declaration:
     """Check a declaration.
 
     Args:
-        function: What the tool runs.
+        kind: ``tool``, ``resource`` or ``prompt``.
+        function: What runs.
         options: As given to the decorator.
         frame: Where it is declared.
         alone: Whether a method may be declared before it has an instance.
     """
     from ._callable import is_method, location
-    from ._declaration import Declaration, function_spec
-    from ._definition import Options
+    from ._subject import Declaration
 
-    unknown = sorted(options.keys() - Options.__dataclass_fields__.keys())
+    cls, make = spec_maker(kind)
+    unknown = sorted(options.keys() - cls.__dataclass_fields__.keys())
     if unknown:
         raise DeclarationError(
             location(function, frame),
-            f"tool {_shown(function, options)!r}",
+            f"{kind} {_shown(function, options)!r}",
             "",
             unknown[0],
-            f"tool received unknown options: {', '.join(unknown)}",
-            f"there are {', '.join(Options.__dataclass_fields__)}",
+            f"{kind} received unknown options: {', '.join(unknown)}",
+            f"there are {', '.join(cls.__dataclass_fields__)}",
         )
-    known = Options(**options)
+    known = cls(**options)
     method = alone and is_method(function)
-    spec = function_spec(function, known, frame, method=method)
-    return Declaration(function, known, None if method else spec, spec.where)
+    spec = make(function, known, frame, method=method)
+    return Declaration(kind, function, known, None if method else spec, spec.where)
+
+
+def spec_maker(kind: str) -> tuple[Any, Callable[..., Any]]:
+    """Give the options a kind has, and what makes its spec of a function."""
+    if kind == "tool":
+        from ._declaration import function_spec
+        from ._definition import Options
+
+        return Options, function_spec
+    if kind == "resource":
+        from ._resource_spec import ResourceOptions, resource_spec
+
+        return ResourceOptions, resource_spec
+    from ._prompt_spec import PromptOptions, prompt_spec
+
+    return PromptOptions, prompt_spec
 
 
 def _shown(function: Any, options: Mapping[str, Any]) -> Any:

@@ -4,7 +4,7 @@ Exception
 ├── Error                 fails the JSON-RPC request: code, message, data
 ├── ToolError             a tool's own failure: a successful response with ``isError: true``
 └── ValueError
-    ├── DeclarationError  a tool that cannot be what it says it is, found at import
+    ├── DeclarationError  a component that cannot be what it says it is, found at import
     └── ConfigurationError  a server option or registration that cannot hold
 """
 
@@ -107,6 +107,11 @@ class Error(Exception):
     def invalid_params(cls, message: str = "Invalid params", data: Any = None) -> Error:
         """The parameters break the protocol (-32602)."""
         return cls(-32602, message, data)
+
+    @classmethod
+    def resource_not_found(cls, uri: str) -> Error:
+        """There is nothing at this URI (-32602, with the URI as data)."""
+        return cls(-32602, "Resource not found", {"uri": uri})
 
     @classmethod
     def internal(

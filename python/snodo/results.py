@@ -1,14 +1,14 @@
-"""Content values, for when a plain value is not enough. Checked when made, then frozen."""
+"""Content and message values, for when a plain value is not enough. Checked, then frozen."""
 
 from __future__ import annotations
 
-__all__ = ["Audio", "EmbeddedResource", "Image", "ResourceLink", "Text"]
+__all__ = ["Audio", "EmbeddedResource", "Image", "Message", "ResourceLink", "Text"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
-    from typing import Any, ClassVar, NoReturn
+    from typing import Any, ClassVar, Literal, NoReturn
 
 
 class _Content:
@@ -26,7 +26,7 @@ class _Content:
         metadata: Mapping[str, Any] | None,
     ) -> None:
         if annotations is not None:
-            block["annotations"] = _annotations(annotations)
+            block["annotations"] = annotations_of(annotations)
         if metadata is not None:
             block["_meta"] = _metadata(metadata)
         object.__setattr__(self, "_block", block)
@@ -135,7 +135,7 @@ class _Media(_Content):
             name = os.fspath(path)
             with open(name, "rb") as file:
                 data = file.read()
-        text, head = _encoded(data, "data")
+        text, head = encoded(data, "data")
         if mime_type is None:
             mime_type = _told(head, name, self._kind)
         mime_type = _string(mime_type, "mime_type")
@@ -198,7 +198,7 @@ class EmbeddedResource(_Content):
         if text is not None:
             resource["text"] = _string(text, "text")
         else:
-            resource["blob"] = _encoded(blob, "blob")[0]
+            resource["blob"] = encoded(blob, "blob")[0]
         self._keep({"type": "resource", "resource": resource}, annotations, metadata)
 
     @property
@@ -261,6 +261,98 @@ class ResourceLink(_Content):
         return str(self._block["name"])
 
 
+class Message:
+    """One message of a prompt: who speaks, and one block of content.
+
+    ``Message.user("...")``, ``Message.assistant(Image(path="plot.png"))``.
+    """
+
+    __slots__ = ("_content", "role")
+
+    role: Literal["user", "assistant"]
+    _content: dict[str, Any]
+
+    def __init__(self, role: Literal["user", "assistant"], content: Any) -> None:
+        """Take who speaks and what.
+
+        Args:
+            role: ``user`` or ``assistant``.
+            content: A string, a content value (`Text`, `Image`, `Audio`, `EmbeddedResource`,
+                `ResourceLink`), or something that can show itself as an image.
+
+        Raises:
+            ValueError: If the role is another.
+            TypeError: If the content is something else.
+        """
+        if role not in ("user", "assistant"):
+            raise ValueError('role must be "user" or "assistant"')
+        from ._encode import block
+
+        found = block(content)
+        if found is None:
+            raise TypeError(
+                "content must be a string or one content value, not"
+                f" {type(content).__name__}; several make several messages"
+            )
+        object.__setattr__(self, "role", role)
+        object.__setattr__(self, "_content", found)
+
+    @classmethod
+    def user(cls, content: Any) -> Message:
+        """Give a message of the user."""
+        return cls("user", content)
+
+    @classmethod
+    def assistant(cls, content: Any) -> Message:
+        """Give a message of the assistant."""
+        return cls("assistant", content)
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The content block as it is sent."""
+        from copy import deepcopy
+
+        return deepcopy(self._content)
+
+    def message(self) -> dict[str, Any]:
+        """Give the message as it is sent."""
+        return {"role": self.role, "content": self.content}
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        """Refuse: messages are frozen."""
+        raise AttributeError("Message is frozen")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        """Refuse: messages are frozen."""
+        raise AttributeError("Message is frozen")
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by what is sent."""
+        if not isinstance(other, Message):
+            return NotImplemented
+        return (self.role, self._content) == (other.role, other._content)
+
+    def __hash__(self) -> int:
+        """Hash by what is sent."""
+        return hash((self.role, repr(self._content)))
+
+    def __repr__(self) -> str:
+        """Show role and content, long data cut short."""
+        text = repr(self._content.get("text", f"<{self._content['type']}>"))
+        return f"Message({self.role!r}, {text if len(text) <= 80 else text[:77] + '...'})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Survive pickling and copying."""
+        return _restored_message, (self.role, self._content)
+
+
+def _restored_message(role: str, content: dict[str, Any]) -> Message:
+    value = Message.__new__(Message)
+    object.__setattr__(value, "role", role)
+    object.__setattr__(value, "_content", content)
+    return value
+
+
 def _string(value: object, part: str) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{part} must be a string, not {type(value).__name__}")
@@ -276,7 +368,7 @@ def _uri(value: object) -> str:
     return text
 
 
-def _encoded(value: object, part: str) -> tuple[str, bytes]:
+def encoded(value: object, part: str) -> tuple[str, bytes]:
     """Give base64 text, and the first bytes it stands for."""
     import binascii
 
@@ -316,7 +408,8 @@ def _told(head: bytes, name: str | None, kind: str) -> str:
     return found
 
 
-def _annotations(value: object) -> dict[str, Any]:
+def annotations_of(value: object) -> dict[str, Any]:
+    """Check annotations and give their copy."""
     found = _json(value, "annotations")
     audience = found.get("audience")
     if audience is not None and not (

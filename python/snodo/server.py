@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, overload
 
 from . import _options
+from ._components import KINDS, Components, specs_of
 from ._options import Cache
 from .errors import ConfigurationError
 
@@ -15,13 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from types import FrameType
-    from typing import Any, Literal, Protocol, TypeVar
+    from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
-    from ._declaration import Declaration
+    from ._changes import Changes
     from ._signature import ToolSpec
     from ._snodo import Runtime
+    from ._subject import Declaration
 
     F = TypeVar("F", bound=Callable[..., Any])
+    Completer: TypeAlias = Callable[..., Any] | Sequence[str]
     L = TypeVar("L", bound=Callable[..., AbstractAsyncContextManager[Any] | AsyncIterator[Any]])
 
     class ValidatorLike(Protocol):
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """What is served: its identity, its policies and its tools."""
+    """What is served: its identity, its policies and its components."""
 
     def __init__(
         self,
@@ -47,6 +50,9 @@ class Server:
         validator: Literal["full", "basic", "passthrough"] | ValidatorLike = "full",
         page_size: int | None = None,
         cache: Cache | None = None,
+        tools_cache: Cache | None = None,
+        resources_cache: Cache | None = None,
+        prompts_cache: Cache | None = None,
         discover_cache: Cache | None = None,
         limits: Mapping[str, int | float] | None = None,
         timeout: float | None = 30.0,
@@ -66,11 +72,14 @@ class Server:
             icons: For hosts.
             validator: What arguments and output are held to: ``full`` JSON Schema, the ``basic``
                 subset, nothing (``passthrough``), or an object with ``validate(instance, schema)``.
-            page_size: Tools in one page of the list; None for all.
-            cache: How long clients may keep lists.
+            page_size: Entries in one page of a list; None for all.
+            cache: How long clients may keep lists and what they read, where nothing else is said.
+            tools_cache: The same for the list of tools alone.
+            resources_cache: The same for the lists of resources and templates and for reads alone.
+            prompts_cache: The same for the list of prompts alone.
             discover_cache: How long clients may keep the answer to discovery.
             limits: Bounds by name that differ from the defaults; times in seconds.
-            timeout: Seconds a call may take unless its tool says otherwise; None for no bound.
+            timeout: Seconds a call may take unless its component says otherwise; None for no bound.
             threads: Most threads for plain functions; None for 256.
             debug: Show exceptions of tools to the client.
             protocols: Revisions to speak; None for all.
@@ -95,8 +104,16 @@ class Server:
         )
         self._validator = _options.checked_validator(validator)
         self._page_size = None if page_size is None else _options.count("page_size", page_size)
-        self._cache = _options.checked_cache("cache", cache)
-        self._discover_cache = _options.checked_cache("discover_cache", discover_cache)
+        lists = _options.checked_cache("cache", cache)
+        self._caches = {
+            option: lists if value is None else _options.checked_cache(option, value)
+            for option, value in (
+                ("tools_cache", tools_cache),
+                ("resources_cache", resources_cache),
+                ("prompts_cache", prompts_cache),
+            )
+        }
+        self._caches["discover_cache"] = _options.checked_cache("discover_cache", discover_cache)
         self._limits = _options.checked_limits(limits)
         self._timeout = None if timeout is None else _options.seconds("timeout", timeout)
         self._threads = None if threads is None else _options.count("threads", threads)
@@ -106,14 +123,15 @@ class Server:
         self._protocols = _options.checked_protocols(protocols)
         if icons is not None:
             self._info["icons"] = _options.checked_icons(icons)
-        self._tools: dict[str, tuple[Any, ToolSpec]] = {}
+        self._components = Components()
         self._lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None
         self._frozen = False
+        self._loopless = False
         self._made: Runtime | None = None
 
     def __repr__(self) -> str:
         """Show what is served."""
-        return f"<Server {self.name!r} {self.version}, {len(self._tools)} tools>"
+        return f"<Server {self.name!r} {self.version}, {self._counts()}>"
 
     @overload
     def tool(self, function: F, /) -> F: ...
@@ -143,21 +161,134 @@ class Server:
             ConfigurationError: If its name is taken or the server is in use.
         """
         if function is None:
-            return lambda function: self._declare(function, options, sys._getframe(1))
-        return self._declare(function, options, sys._getframe(1))
+            return lambda function: self._declare("tool", function, options, sys._getframe(1))
+        return self._declare("tool", function, options, sys._getframe(1))
 
-    def add(self, *definitions: Any) -> None:
-        """Add tools declared elsewhere: `@snodo.tool` functions, `Tool` classes or instances.
+    def resource(
+        self,
+        uri: str,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = ...,  # type: ignore[assignment]
+        mime_type: str | None = None,
+        size: int | None = None,
+        annotations: Mapping[str, Any] | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        cache: Cache | None = None,
+        timeout: float | None = None,
+        complete: Mapping[str, Completer] | None = None,
+    ) -> Callable[[F], F]:
+        """Declare a resource, or a template of them, and add it. Options as `snodo.resource`.
 
-        Adding the same one again does nothing.
+        Returns:
+            A decorator that gives the function back.
 
         Raises:
-            ConfigurationError: If one is no tool, its name is taken or the server is in use.
+            DeclarationError: If this cannot be a resource.
+            ConfigurationError: If its name or URI is taken or the server is in use.
+        """
+        options = {
+            "uri": uri,
+            "name": name,
+            "title": title,
+            "description": description,
+            "mime_type": mime_type,
+            "size": size,
+            "annotations": annotations,
+            "icons": icons,
+            "metadata": metadata,
+            "cache": cache,
+            "timeout": timeout,
+            "complete": complete,
+        }
+        return lambda function: self._declare("resource", function, options, sys._getframe(1))
+
+    @overload
+    def prompt(self, function: F, /) -> F: ...
+    @overload
+    def prompt(
+        self,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        description: str | None = ...,
+        arguments: Sequence[Mapping[str, Any]] | None = None,
+        icons: Sequence[Mapping[str, Any]] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+        complete: Mapping[str, Completer] | None = None,
+    ) -> Callable[[F], F]: ...
+    def prompt(self, function: Any = None, /, **options: Any) -> Any:
+        """Declare a prompt and add it; with or without parentheses. Options as `snodo.prompt`.
+
+        Returns:
+            The function, or a decorator that gives it back.
+
+        Raises:
+            DeclarationError: If this cannot be a prompt.
+            ConfigurationError: If its name is taken or the server is in use.
+        """
+        if function is None:
+            return lambda function: self._declare("prompt", function, options, sys._getframe(1))
+        return self._declare("prompt", function, options, sys._getframe(1))
+
+    def complete(self, target: str | Callable[..., Any], argument: str) -> Callable[[F], F]:
+        """Complete an argument of a prompt, or a variable of a template, declared before.
+
+        The function takes what was typed so far and gives the strings it may become; it may also
+        take the other arguments given already, and the context.
+
+        Args:
+            target: The prompt's name, the template's text or name, or the function itself.
+            argument: Which argument or variable.
+
+        Returns:
+            A decorator that gives the function back.
+
+        Raises:
+            DeclarationError: If there is no such argument, or the function cannot complete.
+            ConfigurationError: If there is no such prompt or template, or the server is in use.
+        """
+
+        def decorate(function: F) -> F:
+            self._refuse_frozen()
+            from ._completion import attach
+
+            attach(self._components, target, argument, function, sys._getframe(1))
+            return function
+
+        return decorate
+
+    def add(self, *definitions: Any) -> None:
+        """Add components declared elsewhere.
+
+        They are functions decorated with `@snodo.tool`, `@snodo.resource` or `@snodo.prompt`,
+        classes of `Tool`, `Resource` or `Prompt` or their instances, and `StaticResource`,
+        `FileResource` or `DirectoryResource`. Adding the same one again does nothing.
+
+        Raises:
+            ConfigurationError: If one is none of these, its name is taken or the server is in use.
         """
         self._refuse_frozen()
         frame = sys._getframe(1)
         for definition in definitions:
-            self._add(definition, frame)
+            for kind, spec in specs_of(definition, self._components, frame):
+                self._components.register(kind, definition, spec)
+
+    def changes(self) -> Changes:
+        """Add and remove components of a server that may be in use, all at once.
+
+        ``with server.changes() as changes:`` collects; leaving the block checks the whole and puts
+        it in place, or changes nothing if anything is wrong or the block raises. Calls under way
+        end as they began. ``changes.changed`` then names the lists that read otherwise.
+        """
+        from ._changes import Changes
+
+        return Changes(self)
 
     def lifespan(self, manager: L) -> L:
         """Set what surrounds the server's life: an async context manager, entered once.
@@ -256,6 +387,7 @@ class Server:
             )
         else:
             raise ConfigurationError('Server transport must be "stdio" or "http"')
+        self._loopless = self._lifespan is None and not self._runtime().has_coroutines
         _serving.run(self._runtime(), start, self._lifespan)
 
     async def serve(
@@ -301,77 +433,71 @@ class Server:
         if self._made is None:
             from ._snodo import Runtime
 
-            settings, specs = self._freeze()
+            settings, components = self._freeze()
             if threads is not None:
                 settings["threads"] = _options.count("threads", threads)
             settings["debug"] = settings["debug"] or debug
-            self._made = Runtime(settings, specs)
+            self._made = Runtime(settings, components)
         return self._made
 
-    def _declare(self, function: Any, options: dict[str, Any], frame: FrameType) -> Any:
+    def _declare(self, kind: str, function: Any, options: dict[str, Any], frame: FrameType) -> Any:
         self._refuse_frozen()
         from .decorators import declare
 
-        declaration: Declaration = declare(function, options, frame)
+        declaration: Declaration = declare(kind, function, options, frame)
         assert declaration.spec is not None, "only a lone decorator leaves a method open"
-        self._register(function, declaration.spec)
+        self._components.register(kind, function, declaration.spec)
         return function
 
-    def _add(self, definition: Any, frame: FrameType) -> None:
-        from ._tool import Tool, registered
-
-        if isinstance(definition, type):
-            if not (issubclass(definition, Tool) or hasattr(definition, "call")):
-                raise ConfigurationError(
-                    f"{definition.__qualname__} is no tool: derive it from snodo.Tool"
-                )
-            if self._has(definition):
-                return
-            try:
-                instance = definition()
-            except TypeError as error:
-                raise ConfigurationError(
-                    f"tool {definition.__qualname__} cannot be made without arguments: add an"
-                    " instance of it"
-                ) from error
-            self._register(definition, registered(instance))
-            return
-        declaration = _mark(definition)
-        if declaration is not None:
-            self._register(definition, _spec(definition, declaration, frame))
-        elif isinstance(definition, Tool) or hasattr(definition, "call"):
-            self._register(definition, registered(definition))
-        else:
-            name = getattr(definition, "__qualname__", type(definition).__qualname__)
-            raise ConfigurationError(
-                f"{name} is no tool: decorate it with @snodo.tool, or use server.tool"
-            )
-
-    def _register(self, subject: Any, spec: ToolSpec) -> None:
-        taken = self._tools.get(spec.name)
-        if taken is not None:
-            # Bound methods are made anew at every access and compare equal.
-            if taken[0] is subject or (callable(subject) and taken[0] == subject):
-                return
-            raise ConfigurationError(
-                f'tool name "{spec.name}" is already registered by {_shown(taken[0])}'
-                f" ({taken[1].where})"
-            )
-        self._tools[spec.name] = (subject, spec)
-
-    def _has(self, subject: Any) -> bool:
-        return any(known is subject for known, _ in self._tools.values())
+    def _counts(self) -> str:
+        """Say how many components there are of each kind."""
+        counts = [(kind, len(self._components.table(kind))) for kind in KINDS]
+        return ", ".join(
+            f"{count} {kind}{'' if count == 1 else 's'}"
+            for kind, count in counts
+            if count or kind == "tool"
+        )
 
     def _refuse_frozen(self) -> None:
         if self._frozen:
             raise ConfigurationError(
-                f"Server {self.name!r} is in use already: add everything before it is served"
+                f"Server {self.name!r} is in use already: add everything before it is served, or"
+                " within `with server.changes() as changes:`"
             )
 
-    def _freeze(self) -> tuple[dict[str, Any], list[ToolSpec]]:
-        """Let nothing be added any more, and give what the runtime is made of."""
+    def _freeze(self) -> tuple[dict[str, Any], dict[str, list[Any]]]:
+        """Let nothing be added any more, and give what the runtime is made of.
+
+        Settings, and the specs of each list: ``tools``, ``resources`` (templates among them) and
+        ``prompts``.
+        """
         self._frozen = True
-        return self._settings(), self._specs()
+        return self._settings(), self._offered(self._components)
+
+    def _replace(self, components: Components) -> None:
+        """Offer these components instead, from the next request on.
+
+        Raises:
+            ConfigurationError: If they cannot be offered together; then nothing has changed.
+        """
+        offered = self._offered(components)
+        if self._made is not None:
+            if self._loopless and _needs_loop(offered):
+                # It began to serve without coroutines, so nobody runs a loop.
+                from . import _serving
+
+                _serving._background_loop(self._made, None)
+                self._loopless = False
+            self._made.replace(offered)
+        self._components = components
+
+    def _offered(self, components: Components) -> dict[str, list[Any]]:
+        """Give the specs by list, tools held to the application's own validator if there is one."""
+        return {
+            "tools": self._specs(components),
+            "resources": [spec for _, spec in components.resources.values()],
+            "prompts": [spec for _, spec in components.prompts.values()],
+        }
 
     def _settings(self) -> dict[str, Any]:
         """Give the policies as plain values.
@@ -383,8 +509,7 @@ class Server:
             "instructions": self._instructions,
             "validator": self._validator if isinstance(self._validator, str) else "custom",
             "page_size": self._page_size,
-            "tools_cache": (self._cache.ttl_ms, self._cache.scope),
-            "discover_cache": (self._discover_cache.ttl_ms, self._discover_cache.scope),
+            **{name: (cache.ttl_ms, cache.scope) for name, cache in self._caches.items()},
             "limits": dict(self._limits),
             "timeout": self._timeout,
             "threads": self._threads,
@@ -392,9 +517,10 @@ class Server:
             "protocols": list(self._protocols),
         }
 
-    def _specs(self) -> list[ToolSpec]:
+    def _specs(self, components: Components | None = None) -> list[ToolSpec]:
         """Give the tools, held to the application's own validator if there is one."""
-        specs = [spec for _, spec in self._tools.values()]
+        tools = (components or self._components).tools
+        specs = [spec for _, spec in tools.values()]
         if isinstance(self._validator, str):
             return specs
         from ._validator import held
@@ -402,28 +528,8 @@ class Server:
         return [held(spec, self._validator) for spec in specs]
 
 
-def _mark(definition: Any) -> Declaration | None:
-    from ._declaration import MARK
-
-    found: Declaration | None = getattr(definition, MARK, None)
-    return found
-
-
-def _spec(definition: Any, declaration: Declaration, frame: FrameType) -> ToolSpec:
-    """Give the spec of what carries a declaration: declared itself, bound, or wrapped."""
-    if declaration.spec is not None and declaration.subject is definition:
-        return declaration.spec
-    from ._callable import is_method
-    from ._declaration import function_spec
-
-    if is_method(definition):
-        raise ConfigurationError(
-            f"{definition.__qualname__} is a method without an instance: add it from one,"
-            f" server.add(instance.{definition.__name__})"
-        )
-    return function_spec(definition, declaration.options, frame)
-
-
-def _shown(subject: Any) -> str:
-    cls = subject if hasattr(subject, "__qualname__") else type(subject)
-    return f"{cls.__module__}.{cls.__qualname__}"
+def _needs_loop(offered: dict[str, list[Any]]) -> bool:
+    specs = [spec for specs in offered.values() for spec in specs]
+    return any(
+        part.is_async for spec in specs for part in (spec, *getattr(spec, "completions", ()))
+    )

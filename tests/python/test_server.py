@@ -40,6 +40,8 @@ def test_options_become_plain_settings() -> None:
         "validator": "full",
         "page_size": 10,
         "tools_cache": (5, "public"),
+        "resources_cache": (5, "public"),
+        "prompts_cache": (5, "public"),
         "discover_cache": (0, "private"),
         "limits": {"body_bytes": 10, "head_timeout": 2.0},
         "timeout": None,

@@ -1,0 +1,210 @@
+"""What completes an argument or a variable: all its values, or a function that knows them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from types import FrameType
+from typing import Any
+
+from . import _callable
+from ._components import Components
+from ._definition import Site, kind_of
+from ._parameters import EMPTY, Scope, is_context
+from ._signature import CompletionSpec
+from .errors import ConfigurationError
+
+_ADVICE = "write a function of (value, arguments, context), or a list of strings"
+
+
+def completions(
+    option: Any,
+    known: Mapping[str, tuple[str, ...] | None],
+    what: str,
+    site: Site,
+    frame: FrameType | None = None,
+    instance: Any = None,
+) -> tuple[CompletionSpec, ...]:
+    """Give the completions of a component.
+
+    Args:
+        option: What was declared: a mapping from names to functions or values.
+        known: The names there are, and the values of those that complete themselves.
+        what: What a name names, as ``argument``.
+        site: Where the declaration stands.
+        frame: Its frame.
+        instance: What a method in the mapping is bound to.
+
+    Raises:
+        DeclarationError: If the option is something else.
+    """
+    found = {name: CompletionSpec(name, values) for name, values in known.items() if values}
+    if option is None:
+        return tuple(found.values())
+    if not isinstance(option, Mapping):
+        raise site.refuse(
+            "complete", f"must be a dict, not {kind_of(option)}", f'write {{"{what}": function}}'
+        )
+    for name, completer in option.items():
+        check_name(name, known, what, site)
+        if instance is not None and _callable.is_method(completer):
+            completer = partial(completer, instance)
+        found[name] = completion(name, completer, site, frame)
+    return tuple(found.values())
+
+
+def check_name(name: Any, known: Iterable[str], what: str, site: Site) -> None:
+    """Refuse a name that is none.
+
+    Raises:
+        DeclarationError: Naming those there are.
+    """
+    if name not in known:
+        there = ", ".join(known) or "none"
+        raise site.refuse(f"complete.{name}", f"there is no {what} {name!r}", f"there are: {there}")
+
+
+def completion(
+    argument: str, completer: Any, site: Site, frame: FrameType | None = None
+) -> CompletionSpec:
+    """Give how one argument is completed.
+
+    Raises:
+        DeclarationError: If the completer is neither a function nor values.
+    """
+    path = f"complete.{argument}"
+    if isinstance(completer, Sequence) and not isinstance(completer, (str, bytes)):
+        if not all(isinstance(value, str) for value in completer):
+            raise site.refuse(path, "values must be strings", _ADVICE)
+        return CompletionSpec(argument, tuple(str.__str__(value) for value in completer))
+    if isinstance(completer, type) or not callable(completer):
+        raise site.refuse(path, f"a {kind_of(completer)} cannot complete", _ADVICE)
+    return _function(argument, completer, path, site, frame)
+
+
+def _function(
+    argument: str, completer: Any, path: str, site: Site, frame: FrameType | None
+) -> CompletionSpec:
+    try:
+        parameters, _ = _callable.parameters(completer)
+    except (ValueError, TypeError):
+        raise site.refuse(path, "its signature cannot be read", "wrap it in a def") from None
+    scope = Scope(_callable.global_names(completer), _callable.local_names(completer, frame), site)
+    context = next(
+        (
+            p
+            for p in parameters
+            if p.annotation is not EMPTY and is_context(scope.hint(p.annotation, p.name))
+        ),
+        None,
+    )
+    others = [p for p in parameters if p is not context]
+    kinds = inspect.Parameter
+    places = [p for p in others if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
+    most = 3 if context is None else 2
+    many = any(p.kind is kinds.VAR_POSITIONAL for p in others)
+    needed = sum(p.default is EMPTY for p in places)
+    stray = any(p.kind is kinds.KEYWORD_ONLY and p.default is EMPTY for p in others)
+    if not (places or many) or needed > most or stray:
+        reason = "a completer is called with the value, the other arguments and the context"
+        raise site.refuse(path, reason, _ADVICE)
+    # Without annotations a third required parameter can only be the context.
+    given = most if many and context is None else min(len(places), 2)
+    if context is None and needed == 3:
+        given = 3
+    run, is_async = _callable.runner(completer)
+    keyword = None if context is None else context.name
+    if context is not None and context.kind is kinds.POSITIONAL_ONLY:
+        raise site.refuse(path, "the context is positional-only", "remove the '/'")
+    return CompletionSpec(
+        argument,
+        function=_adapted(run, is_async, given, keyword),
+        is_async=is_async,
+        takes_context=given == 3 or keyword is not None,
+    )
+
+
+def _adapted(
+    run: Callable[..., Any], is_async: bool, given: int, keyword: str | None
+) -> Callable[..., Any]:
+    """Give a function of value, arguments and context that passes what is wanted."""
+
+    def call(value: str, arguments: dict[str, str], context: Any = None) -> Any:
+        args = (value, arguments, context)[:given]
+        return run(*args) if keyword is None else run(*args, **{keyword: context})
+
+    if not is_async:
+        return lambda value, arguments, context=None: _listed(call(value, arguments, context))
+
+    async def call_async(value: str, arguments: dict[str, str], context: Any = None) -> Any:
+        return _listed(await call(value, arguments, context))
+
+    return call_async
+
+
+def _listed(found: Any) -> Any:
+    """Make a list of whatever holds strings; what is none of it is the runtime's to refuse."""
+    if isinstance(found, (str, bytes)) or not isinstance(found, Iterable):
+        return found
+    return [str.__str__(item) if isinstance(item, str) else item for item in found]
+
+
+def attach(
+    components: Components, target: Any, argument: str, completer: Any, frame: FrameType
+) -> None:
+    """Let a component that was added already complete an argument.
+
+    Raises:
+        DeclarationError: If it has no such argument, or the completer is none.
+        ConfigurationError: If there is no such component.
+    """
+    kind, spec = _target(components, target)
+    site = Site(_callable.location(completer, frame), f"{kind} {spec.name!r}")
+    what = "variable" if kind == "resource" else "argument"
+    check_name(argument, _names(spec), what, site)
+    new = completion(argument, completer, site, frame)
+    earlier = next((one for one in spec.completions if one.argument == argument), None)
+    if earlier is not None and earlier.function is not None:
+        raise site.refuse(f"complete.{argument}", "is completed already", "remove one of the two")
+    rest = tuple(one for one in spec.completions if one.argument != argument)
+    components.replace(kind, replace(spec, completions=(*rest, new)))
+
+
+def _target(components: Components, target: Any) -> tuple[str, Any]:
+    if isinstance(target, str):
+        matches = [
+            *(("prompt", spec) for _, spec in components.prompts.values() if spec.name == target),
+            *(
+                ("resource", spec)
+                for _, spec in components.resources.values()
+                if spec.template is not None and target in (spec.template, spec.name)
+            ),
+        ]
+    else:
+        matches = [
+            (kind, spec)
+            for kind in ("prompt", "resource")
+            for known, spec in components.table(kind).values()
+            if known is target or (callable(target) and known == target)
+        ]
+    if len(matches) == 1:
+        return matches[0]
+    shown = repr(target) if isinstance(target, str) else getattr(target, "__name__", "it")
+    if matches:
+        raise ConfigurationError(f"{shown} is a prompt and a template: name the template's text")
+    raise ConfigurationError(
+        f"there is no prompt or template {shown} to complete: declare it before its completer"
+    )
+
+
+def _names(spec: Any) -> list[str]:
+    """Give the names that can be completed."""
+    definition = json.loads(spec.definition)
+    if "uriTemplate" in definition:
+        from ._template import variables
+
+        return [variable.name for variable in variables(definition["uriTemplate"])]
+    return [argument["name"] for argument in definition.get("arguments", ())]

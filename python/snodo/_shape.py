@@ -1,0 +1,117 @@
+"""What handlers of resources and prompts return, made into results where it is more than data.
+
+Strings, bytes, results and data are left to the runtime, which shapes them for the request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ._encode import block, is_content, presents
+from ._snodo import Result
+from .results import Message, encoded
+
+Shape = Callable[[Any], Any]
+
+_LEFT = frozenset({str, bytes, dict, type(None), bool, int, float, Result})
+
+
+def shaped(run: Callable[..., Any], is_async: bool, shape: Shape) -> Callable[..., Any]:
+    """Give a function that runs another one and shapes what it gives."""
+    if is_async:
+
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            return shape(await run(*args, **kwargs))
+
+        return call_async
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return shape(run(*args, **kwargs))
+
+    return call
+
+
+def contents_of(mime_type: str | None) -> Shape:
+    """Give what makes contents of content values, alone or in a list.
+
+    Args:
+        mime_type: What the resource declares, for contents that do not say it themselves.
+    """
+
+    def shape(value: Any) -> Any:
+        if type(value) in _LEFT:
+            return value
+        if isinstance(value, (list, tuple)):
+            # Data, unless something in it can only be contents.
+            if not any(_is_contents(item) for item in value):
+                return value
+            return Result.resource_read([_contents(item, mime_type) for item in value])
+        if isinstance(value, (bytearray, memoryview)):
+            return bytes(value)
+        if _presents(value):
+            return Result.resource_read([_contents(value, mime_type)])
+        return value
+
+    return shape
+
+
+def _presents(value: Any) -> bool:
+    cls: Any = type(value)
+    return presents(cls)
+
+
+def _is_contents(item: Any) -> bool:
+    return isinstance(item, (bytes, bytearray, memoryview)) or _presents(item)
+
+
+def _contents(item: Any, mime_type: str | None) -> dict[str, Any]:
+    """Give one contents object; the runtime adds the requested URI where there is none.
+
+    Raises:
+        TypeError: If the item is no contents.
+    """
+    declared = {} if mime_type is None else {"mimeType": mime_type}
+    if isinstance(item, (bytes, bytearray, memoryview)):
+        return {**declared, "blob": encoded(item, "item")[0]}
+    if isinstance(item, dict):
+        return item
+    found = block(item)
+    if found is None:
+        raise TypeError(f"a {type(item).__name__} among contents is none")
+    rest: dict[str, Any] = {key: found[key] for key in ("annotations", "_meta") if key in found}
+    if found["type"] == "text":
+        return {**declared, "text": found["text"], **rest}
+    if found["type"] in ("image", "audio"):
+        return {"mimeType": found["mimeType"], "blob": found["data"], **rest}
+    if found["type"] == "resource":
+        return {**found["resource"], **rest}
+    raise TypeError("a ResourceLink is no contents of a resource")
+
+
+def messages(value: Any) -> Any:
+    """Make messages of `Message` values, strings and content values, alone or in a list."""
+    if type(value) is str or type(value) is Result:
+        return value
+    if isinstance(value, (list, tuple)):
+        return Result.prompt_get([_message(item) for item in value])
+    if isinstance(value, (Message, dict)) or _presents(value):
+        return Result.prompt_get([_message(value)])
+    return value
+
+
+def _message(item: Any) -> Any:
+    """Give one message as it is sent.
+
+    Raises:
+        TypeError: If the item is none.
+    """
+    if isinstance(item, Message):
+        return item.message()
+    if isinstance(item, dict):
+        content: Any = item.get("content")
+        return {**item, "content": content.block()} if is_content(content) else item
+    found = block(item)
+    if found is None:
+        raise TypeError(f"a {type(item).__name__} among messages is none")
+    return {"role": "user", "content": found}
