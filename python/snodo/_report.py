@@ -8,12 +8,13 @@ from secrets import token_hex
 _logger = logging.getLogger("snodo")
 
 
-def report(tool: str, exception: BaseException) -> str:
+def report(kind: str, name: str, exception: BaseException) -> str:
     """Log an exception with its traceback and give the id it is logged under."""
     identifier = token_hex(4)
     _logger.error(
-        "tool %r failed (error id %s)",
-        tool,
+        "%s %r failed (error id %s)",
+        kind.lower(),
+        name,
         identifier,
         exc_info=(type(exception), exception, exception.__traceback__),
     )

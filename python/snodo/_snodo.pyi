@@ -4,8 +4,6 @@ from asyncio import AbstractEventLoop
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, final
 
-from ._signature import ToolSpec
-
 __all__ = ["Context", "Result", "Runtime", "Serving", "check_schema", "validate"]
 
 def check_schema(schema: bytes, output: bool) -> tuple[str, str] | None:
@@ -28,6 +26,16 @@ def validate(schema: bytes, instance: bytes) -> list[tuple[str, str]]:
 
     Raises:
         ValueError: If either is not JSON, or the schema is not accepted.
+    """
+
+def uri_template_error(text: str) -> str | None:
+    """Say why a URI template is not supported; None if it is."""
+
+def uri_template_variables(text: str) -> list[str]:
+    """Name the variables of a URI template, in order.
+
+    Raises:
+        ValueError: If the template is not supported.
     """
 
 @final
@@ -190,7 +198,7 @@ class Runtime:
     def __new__(cls, options: dict[str, Any], specs: list[ToolSpec]) -> Self: ...
     @property
     def has_coroutines(self) -> bool:
-        """Whether any tool needs an event loop."""
+        """Whether anything needs an event loop."""
 
     @property
     def has_loop(self) -> bool:
@@ -203,6 +211,13 @@ class Runtime:
     @property
     def running_threads(self) -> int:
         """How many plain functions are running just now."""
+
+    def replace(self, offered: dict[str, list[Any]]) -> None:
+        """Offer other components from the next request on; calls under way end as they began.
+
+        Raises:
+            ConfigurationError: If they cannot be offered together; then nothing has changed.
+        """
 
     def set_state(self, value: Any) -> None:
         """Make a value ``context.state``."""

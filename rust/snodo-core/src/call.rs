@@ -50,7 +50,7 @@ pub enum Target {
 }
 
 /// What an argument to complete belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Completed {
     /// A prompt.
     Prompt(usize),
@@ -95,7 +95,8 @@ impl Target {
         })
     }
 
-    pub(crate) fn noun(&self) -> &'static str {
+    /// What kind of component it is, in a word.
+    pub fn noun(&self) -> &'static str {
         match self {
             Self::Tool(_) => "Tool",
             Self::Resource { .. } | Self::Template { .. } => "Resource",

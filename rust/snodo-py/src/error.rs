@@ -1,30 +1,38 @@
 //! Exceptions to outcomes: the one place where Python's failures get the shape they leave in.
 
+use pyo3::exceptions::PyBaseException;
 use pyo3::intern;
 use pyo3::prelude::*;
-use snodo_core::error::{Error, Kind};
-use snodo_core::json;
+use snodo_core::call::Target;
+use snodo_core::error::{Error, Kind as ErrorKind};
+use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::{Outcome, Value};
 
+use crate::handler::{Kind, PyCallable};
 use crate::{convert, imports};
 
-/// What a tool's exception becomes. A `ToolError` is the tool's own answer, an `Error` fails the
-/// request; anything else is a bug of the tool: its text stays in the log, under an id.
-pub(crate) fn outcome_of(py: Python<'_>, tool: &str, error: PyErr, debug: bool) -> Outcome {
+/// What an exception becomes. A `ToolError` is the tool's own answer, an `Error` fails the request;
+/// anything else is a bug of the author's: its text stays in the log, under an id.
+pub(crate) fn outcome_of(
+    py: Python<'_>,
+    callable: &PyCallable,
+    call: &Target,
+    error: PyErr,
+) -> Outcome {
     // Taken out whole: `value()` would leave the traceback behind.
     let exception = error.into_value(py).into_bound(py);
     // When its text or its fields cannot be read it is an exception like any other.
-    match known(&exception) {
+    match known(&exception, call) {
         Ok(Some(outcome)) => outcome,
-        Ok(None) | Err(_) => unexpected(&exception, tool, debug),
+        Ok(None) | Err(_) => unexpected(&exception, callable, call),
     }
 }
 
 /// The outcome of an `Error` that was returned instead of raised, or `None` for other values.
 pub(crate) fn returned(value: &Bound<'_, PyAny>) -> PyResult<Option<Outcome>> {
     let py = value.py();
-    if !value.is_instance_of::<pyo3::exceptions::PyBaseException>() {
+    if !value.is_instance_of::<PyBaseException>() {
         return Ok(None);
     }
     if value.is_instance(imports::error(py)?)? {
@@ -36,15 +44,23 @@ pub(crate) fn returned(value: &Bound<'_, PyAny>) -> PyResult<Option<Outcome>> {
     Ok(None)
 }
 
-fn known(exception: &Bound<'_, pyo3::exceptions::PyBaseException>) -> PyResult<Option<Outcome>> {
+fn known(exception: &Bound<'_, PyBaseException>, call: &Target) -> PyResult<Option<Outcome>> {
     let py = exception.py();
     if let Some(outcome) = returned(exception.as_any())? {
         return Ok(Some(outcome));
     }
-    if exception.is_instance(imports::conversion_error(py)?)? {
-        return Ok(Some(Value::Failure(exception.str()?.extract()?).into()));
+    if !exception.is_instance(imports::conversion_error(py)?)? {
+        return Ok(None);
     }
-    Ok(None)
+    let text: String = exception.str()?.extract()?;
+    Ok(Some(match call {
+        Target::Tool(_) => Value::Failure(text).into(),
+        // A URI that names nothing its type allows names nothing.
+        Target::Resource { uri, .. } | Target::Template { uri, .. } => {
+            Error::resource_not_found(uri).into()
+        }
+        Target::Prompt(_) | Target::Completion { .. } => Error::invalid_params(text).into(),
+    }))
 }
 
 fn tool_failure(exception: &Bound<'_, PyAny>) -> PyResult<Outcome> {
@@ -66,12 +82,12 @@ fn protocol_error(exception: &Bound<'_, PyAny>) -> PyResult<Error> {
         .extract::<String>()?
         .as_str()
     {
-        "json_rpc" => Kind::JsonRpc,
-        "protocol" => Kind::Protocol,
-        "transport" => Kind::Transport,
-        "authorization" => Kind::Authorization,
-        "extension" => Kind::Extension,
-        _ => Kind::Execution,
+        "json_rpc" => ErrorKind::JsonRpc,
+        "protocol" => ErrorKind::Protocol,
+        "transport" => ErrorKind::Transport,
+        "authorization" => ErrorKind::Authorization,
+        "extension" => ErrorKind::Extension,
+        _ => ErrorKind::Execution,
     };
     let error = Error::new(code, kind, message);
     let data = exception.getattr(intern!(py, "data"))?;
@@ -87,24 +103,48 @@ fn protocol_error(exception: &Bound<'_, PyAny>) -> PyResult<Error> {
 }
 
 fn unexpected(
-    exception: &Bound<'_, pyo3::exceptions::PyBaseException>,
-    tool: &str,
-    debug: bool,
+    exception: &Bound<'_, PyBaseException>,
+    callable: &PyCallable,
+    call: &Target,
 ) -> Outcome {
     let py = exception.py();
     let id = imports::report(py)
-        .and_then(|report| report.call1((tool, exception)))
-        .and_then(|id| id.extract::<String>());
-    let mut text = match id {
-        Ok(id) => format!("Tool '{tool}' failed (error id {id})"),
-        Err(_) => format!("Tool '{tool}' failed"),
+        .and_then(|report| report.call1((call.noun(), &callable.name, exception)))
+        .and_then(|id| id.extract::<String>())
+        .ok();
+    let told = if callable.is_debugged() {
+        told(exception)
+    } else {
+        None
     };
-    if debug {
-        let name = exception.get_type().qualname().map(|name| name.to_string());
-        let told = exception.str().and_then(|text| text.extract::<String>());
-        if let (Ok(name), Ok(told)) = (name, told) {
-            text = format!("{text}: {name}: {told}");
+    if callable.kind == Kind::Tool {
+        let mut text = format!("Tool '{}' failed", callable.name);
+        if let Some(id) = id {
+            text = format!("{text} (error id {id})");
         }
+        if let Some(told) = told {
+            text = format!("{text}: {told}");
+        }
+        return Value::Failure(text).into();
     }
-    Value::Failure(text).into()
+    let mut data = Object::new();
+    if let Some(id) = id {
+        data.insert("errorId", Json::String(id));
+    }
+    if let Some(told) = told {
+        data.insert("exception", Json::String(told));
+    }
+    let error = call.raised();
+    if data.is_empty() {
+        error.into()
+    } else {
+        error.with_data(Json::Object(data)).into()
+    }
+}
+
+/// The exception in words, as far as it can be put into any.
+fn told(exception: &Bound<'_, PyBaseException>) -> Option<String> {
+    let name = exception.get_type().qualname().ok()?;
+    let text: String = exception.str().ok()?.extract().ok()?;
+    Some(format!("{name}: {text}"))
 }

@@ -1,21 +1,23 @@
-//! A Python callable with its plan as a `Handler`: which lane it runs on, how its arguments are
-//! bound, what its value becomes.
+//! A Python callable with its plan: how its arguments are bound, and what its value becomes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyFloat, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyFloat, PyString, PyTuple};
 use pyo3::{IntoPyObjectExt, intern};
-use snodo_core::call::Call;
+use snodo_core::call::Target;
+use snodo_core::context::Context;
 use snodo_core::error::Error;
 use snodo_core::json::{Json, Object};
 use snodo_core::outcome::{Outcome, Value};
-use snodo_server::handler::{Handler, Reply};
+use snodo_server::handler::Reply;
 
 use crate::context::PyContext;
 use crate::convert::{self, Refusal, object_to_python, to_python};
-use crate::lane::{EventLoopLane, Job, ThreadLane};
 use crate::result::PyResultValue;
 use crate::{error, imports};
 
@@ -37,13 +39,13 @@ impl State {
     }
 }
 
-/// A tool as Python declared it, read once when the runtime is built.
-pub(crate) struct PyTool {
+/// A callable as Python declared it, read once when the runtime is built.
+pub(crate) struct PyCallable {
     pub(crate) name: String,
+    pub(crate) kind: Kind,
     pub(crate) is_async: bool,
     function: Py<PyAny>,
-    /// `None`: called with the arguments as a dict, and the context.
-    slots: Option<Vec<Slot>>,
+    passing: Passing,
     output_null: bool,
     check_arguments: Option<Py<PyAny>>,
     check_output: Option<Py<PyAny>>,
@@ -51,6 +53,25 @@ pub(crate) struct PyTool {
     pub(crate) slow: AtomicBool,
     debug: bool,
     state: State,
+}
+
+/// What a callable is the handler of, which decides what its values and exceptions mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tool,
+    Resource,
+    Prompt,
+    Completion,
+}
+
+/// How a function wants its arguments.
+enum Passing {
+    /// `function(arguments, context)`
+    Raw,
+    /// By parameter.
+    Slots(Vec<Slot>),
+    /// `function(value, arguments)`, and the context if it takes one: a completer.
+    Completer { takes_context: bool },
 }
 
 /// A parameter, and where its value comes from.
@@ -75,33 +96,79 @@ enum Number {
 /// Positional and keyword arguments, ready to call with.
 pub(crate) type Bindings<'py> = (Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>);
 
-impl PyTool {
-    /// Reads a `ToolSpec`.
-    pub(crate) fn read(spec: &Bound<'_, PyAny>, debug: bool, state: State) -> PyResult<Self> {
+impl PyCallable {
+    /// Reads a `ToolSpec`, `ResourceSpec` or `PromptSpec`.
+    pub(crate) fn read(
+        spec: &Bound<'_, PyAny>,
+        kind: Kind,
+        debug: bool,
+        state: State,
+    ) -> PyResult<Self> {
         let py = spec.py();
-        let optional = |name: &str| -> PyResult<Option<Py<PyAny>>> {
-            let value = spec.getattr(name)?;
-            Ok((!value.is_none()).then(|| value.unbind()))
-        };
-        let slots = match optional("slots")? {
+        let passing = match optional(spec, "slots")? {
             Some(slots) => {
                 let slots = slots.into_bound(py).try_iter()?;
-                Some(
+                Passing::Slots(
                     slots
                         .map(|slot| Slot::read(&slot?))
-                        .collect::<PyResult<Vec<_>>>()?,
+                        .collect::<PyResult<_>>()?,
                 )
             }
-            None => None,
+            None => Passing::Raw,
         };
+        let mut callable = Self::of(
+            spec,
+            spec.getattr("name")?.extract()?,
+            kind,
+            passing,
+            debug,
+            state,
+        )?;
+        if kind == Kind::Tool {
+            callable.output_null = spec.getattr("output_null")?.extract()?;
+            callable.check_arguments = optional(spec, "check_arguments")?;
+            callable.check_output = optional(spec, "check_output")?;
+        }
+        Ok(callable)
+    }
+
+    /// Reads a `CompletionSpec` of the component of this name.
+    pub(crate) fn completer(
+        spec: &Bound<'_, PyAny>,
+        name: &str,
+        debug: bool,
+        state: State,
+    ) -> PyResult<Self> {
+        let passing = Passing::Completer {
+            takes_context: spec.getattr("takes_context")?.extract()?,
+        };
+        Self::of(
+            spec,
+            name.to_owned(),
+            Kind::Completion,
+            passing,
+            debug,
+            state,
+        )
+    }
+
+    fn of(
+        spec: &Bound<'_, PyAny>,
+        name: String,
+        kind: Kind,
+        passing: Passing,
+        debug: bool,
+        state: State,
+    ) -> PyResult<Self> {
         Ok(Self {
-            name: spec.getattr("name")?.extract()?,
+            name,
+            kind,
             is_async: spec.getattr("is_async")?.extract()?,
             function: spec.getattr("function")?.unbind(),
-            slots,
-            output_null: spec.getattr("output_null")?.extract()?,
-            check_arguments: optional("check_arguments")?,
-            check_output: optional("check_output")?,
+            passing,
+            output_null: false,
+            check_arguments: None,
+            check_output: None,
             slow: AtomicBool::new(false),
             debug,
             state,
@@ -112,32 +179,35 @@ impl PyTool {
     pub(crate) fn enter<'py>(
         &self,
         py: Python<'py>,
-        call: &Call,
+        context: Arc<Context>,
         reply: &Reply,
     ) -> PyResult<Bound<'py, PyContext>> {
         let cancel = reply.cancelled().clone();
-        let context = PyContext::new(call.context.clone(), cancel, self.state.clone());
+        let context = PyContext::new(context, cancel, self.state.clone());
         let context = Bound::new(py, context)?;
         imports::set_current(py)?.call1((&context,))?;
         Ok(context)
     }
 
-    /// Calls the function. `Err`: the outcome is known without it.
+    /// Turns what was sent into what the function takes. `Err`: the outcome is known without it.
     pub(crate) fn bind<'py>(
         &self,
         py: Python<'py>,
+        call: &Target,
         arguments: Object,
         context: &Bound<'py, PyContext>,
     ) -> Result<Bindings<'py>, Outcome> {
         if let Some(check) = &self.check_arguments {
             self.check(py, check, &arguments)?;
         }
-        let bound = match &self.slots {
-            Some(slots) => bind_slots(py, slots, arguments, context),
-            None => object_to_python(py, arguments)
-                .and_then(|arguments| Ok(((arguments, context).into_pyobject(py)?, None))),
+        let bound = match &self.passing {
+            Passing::Slots(slots) => bind_slots(py, slots, arguments, context),
+            Passing::Raw => bind_raw(py, call, arguments, context),
+            Passing::Completer { takes_context } => {
+                bind_completer(py, arguments, takes_context.then_some(context))
+            }
         };
-        bound.map_err(|error| self.outcome_of_error(py, error))
+        bound.map_err(|error| self.outcome_of_error(py, call, error))
     }
 
     pub(crate) fn function<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
@@ -145,9 +215,15 @@ impl PyTool {
     }
 
     /// What a returned value becomes.
-    pub(crate) fn outcome_of(&self, value: &Bound<'_, PyAny>) -> Outcome {
-        let outcome = self.value_of(value).unwrap_or_else(|refusal| {
-            Error::internal(format!("Tool returned an invalid result: {refusal}")).into()
+    pub(crate) fn outcome_of(&self, call: &Target, value: &Bound<'_, PyAny>) -> Outcome {
+        let outcome = self.value_of(call, value).unwrap_or_else(|refusal| {
+            let error = call.invalid_result();
+            let message = format!("{}: {refusal}", error.message);
+            Error {
+                message: message.into(),
+                ..error
+            }
+            .into()
         });
         match (&self.check_output, &outcome.value) {
             (Some(check), Value::Structured(_)) => self.checked(check, value, outcome),
@@ -156,17 +232,30 @@ impl PyTool {
     }
 
     /// What a raised exception becomes.
-    pub(crate) fn outcome_of_error(&self, py: Python<'_>, error: PyErr) -> Outcome {
-        error::outcome_of(py, &self.name, error, self.debug)
+    pub(crate) fn outcome_of_error(&self, py: Python<'_>, call: &Target, error: PyErr) -> Outcome {
+        error::outcome_of(py, self, call, error)
     }
 
-    fn value_of(&self, value: &Bound<'_, PyAny>) -> Result<Outcome, Refusal> {
+    /// Whether exceptions of the function are shown to the client.
+    pub(crate) fn is_debugged(&self) -> bool {
+        self.debug
+    }
+
+    fn value_of(&self, call: &Target, value: &Bound<'_, PyAny>) -> Result<Outcome, Refusal> {
         let py = value.py();
         if let Ok(text) = value.cast_exact::<PyString>() {
             let text = text.to_str().map_err(|_| {
                 Refusal::new("a string holds an unpaired surrogate, which is not UTF-8")
             })?;
             return Ok(Value::Text(text.to_owned()).into());
+        }
+        if let Ok(bytes) = value.cast::<PyBytes>()
+            && self.kind == Kind::Resource
+        {
+            return Ok(Value::Blob(BASE64.encode(bytes.as_bytes())).into());
+        }
+        if convert::is_none(value) && self.kind != Kind::Tool {
+            return Ok(call.invalid_result().into());
         }
         if convert::is_none(value) {
             let value = if self.output_null {
@@ -220,8 +309,8 @@ impl PyTool {
 
     fn broken_validator(&self, py: Python<'_>, error: PyErr) -> Outcome {
         // Logged under an id like a tool's own failure; told without a word of it.
-        let _ =
-            imports::report(py).and_then(|report| report.call1((&self.name, error.into_value(py))));
+        let _ = imports::report(py)
+            .and_then(|report| report.call1(("Tool", &self.name, error.into_value(py))));
         Error::internal("Schema validator failed").into()
     }
 }
@@ -298,6 +387,42 @@ impl Slot {
     }
 }
 
+/// A template's handler finds the requested URI among its variables, as `uri`.
+fn bind_raw<'py>(
+    py: Python<'py>,
+    call: &Target,
+    arguments: Object,
+    context: &Bound<'py, PyContext>,
+) -> PyResult<Bindings<'py>> {
+    let arguments = object_to_python(py, arguments)?;
+    if let Target::Resource { uri, .. } | Target::Template { uri, .. } = call {
+        arguments.set_item(intern!(py, "uri"), uri)?;
+    }
+    Ok(((arguments, context).into_pyobject(py)?, None))
+}
+
+fn bind_completer<'py>(
+    py: Python<'py>,
+    mut arguments: Object,
+    context: Option<&Bound<'py, PyContext>>,
+) -> PyResult<Bindings<'py>> {
+    let value = to_python(py, arguments.take("value").unwrap_or(Json::Null))?;
+    let given = match arguments.take("arguments") {
+        Some(Json::Object(given)) => object_to_python(py, given)?,
+        _ => PyDict::new(py),
+    };
+    let bound = match context {
+        Some(context) => (value, given, context).into_pyobject(py)?,
+        None => (value, given).into_pyobject(py)?,
+    };
+    Ok((bound, None))
+}
+
+fn optional(spec: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Py<PyAny>>> {
+    let value = spec.getattr(name)?;
+    Ok((!value.is_none()).then(|| value.unbind()))
+}
+
 fn bind_slots<'py>(
     py: Python<'py>,
     slots: &[Slot],
@@ -321,32 +446,7 @@ fn bind_slots<'py>(
     Ok((PyTuple::new(py, positional)?, named))
 }
 
-/// A tool on its lane.
-pub(crate) enum PyHandler {
-    /// A plain function.
-    Thread(Arc<PyTool>, Arc<ThreadLane>),
-    /// A coroutine function.
-    EventLoop(Arc<PyTool>, Arc<EventLoopLane>),
-}
-
-impl Handler for PyHandler {
-    fn call(&self, call: Call, reply: Reply) {
-        match self {
-            Self::Thread(tool, lane) => lane.push(Job {
-                tool: tool.clone(),
-                call,
-                reply,
-            }),
-            Self::EventLoop(tool, lane) => lane.push(Job {
-                tool: tool.clone(),
-                call,
-                reply,
-            }),
-        }
-    }
-}
-
-impl PyTool {
+impl PyCallable {
     /// Whether its calls are expected to hold up their thread.
     pub(crate) fn expects_to_block(&self) -> bool {
         self.slow.load(Ordering::Relaxed)

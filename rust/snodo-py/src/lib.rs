@@ -3,6 +3,7 @@
 //! Nothing is decided here: convert, delegate, convert back. Python code runs in `lane` and nowhere
 //! else, and no tokio thread ever attaches to the interpreter.
 
+mod component;
 mod context;
 mod convert;
 mod error;
@@ -27,7 +28,7 @@ mod _snodo {
     #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]
-    use super::schema::{check_schema, validate};
+    use super::schema::{check_schema, uri_template_error, uri_template_variables, validate};
     #[pymodule_export]
     use super::server::{PyRuntime, PyServing};
 }

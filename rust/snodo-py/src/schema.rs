@@ -1,9 +1,10 @@
-//! Schemas asked about from Python, when a tool is declared.
+//! Schemas and URI templates asked about from Python, when something is declared.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use snodo_core::json::{self, Json};
 use snodo_core::limits::Limits;
+use snodo_core::registry::UriTemplate;
 use snodo_core::schema::{Schema, SchemaError, Validator};
 
 fn read(text: &[u8]) -> PyResult<Json> {
@@ -33,4 +34,20 @@ pub(crate) fn validate(schema: &[u8], instance: &[u8]) -> PyResult<Vec<(String, 
     let schema = Schema::standalone(&read(schema)?)
         .map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok(schema.failures(&read(instance)?))
+}
+
+/// Why a URI template is not supported, or `None`.
+#[pyfunction]
+pub(crate) fn uri_template_error(text: &str) -> Option<String> {
+    UriTemplate::compile(text)
+        .err()
+        .map(|error| error.to_string())
+}
+
+/// The variables of a URI template, in order.
+#[pyfunction]
+pub(crate) fn uri_template_variables(text: &str) -> PyResult<Vec<String>> {
+    let template =
+        UriTemplate::compile(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(template.variables().to_vec())
 }

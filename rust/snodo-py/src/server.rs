@@ -1,10 +1,10 @@
 //! The frozen class that Python builds, serves and stops.
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
 use std::os::unix::process::parent_id;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use snodo_core::context::{Arrival, Transport};
-use snodo_core::pipeline::Prepared;
 use snodo_core::runtime::Runtime;
 use snodo_server::bind::{BindError, HttpOptions, HttpServer};
 use snodo_server::cancel::CancelToken;
 use snodo_server::handler::Handler;
-use snodo_server::service::Service;
+use snodo_server::service::{Prepared, Service};
 use snodo_server::transport::serve_stdio;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::handler::{PyHandler, PyTool, State};
+use crate::component::{Declared, Terms};
+use crate::handler::State;
 use crate::lane::{EventLoopLane, ThreadLane};
-use crate::settings::{self, Options, configuration_error};
+use crate::settings::{Options, configuration_error};
 
 /// The runtime of the transports: one for the process, made at its first use.
 fn tokio_runtime() -> &'static tokio::runtime::Runtime {
@@ -44,64 +44,51 @@ pub(crate) struct PyRuntime {
     service: Arc<Service>,
     threads: Arc<ThreadLane>,
     event_loop: Arc<EventLoopLane>,
-    state: State,
-    has_coroutines: bool,
+    options: Py<PyDict>,
+    terms: Terms,
+    has_coroutines: AtomicBool,
 }
 
 #[pymethods]
 impl PyRuntime {
     #[new]
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "Python arguments are extracted by value"
-    )]
-    fn new(options: &Bound<'_, PyDict>, specs: Vec<Bound<'_, PyAny>>) -> PyResult<Self> {
-        let py = options.py();
-        let options = Options(options);
-        let validator = options.validator()?;
-        let debug = options.get::<bool>("debug")?.unwrap_or(false);
-        let state = State::default();
-        let mut definitions = Vec::with_capacity(specs.len());
-        let mut plans = HashMap::with_capacity(specs.len());
-        for spec in &specs {
-            let definition = settings::tool(spec, validator)?;
-            let plan = Arc::new(PyTool::read(spec, debug, state.clone())?);
-            plans.insert(definition.name.clone(), plan);
-            definitions.push(definition);
-        }
-        let runtime = Runtime::new(options.settings()?, definitions)
-            .map_err(|error| configuration_error(py, error))?;
-        let threads = ThreadLane::new(options.get::<usize>("threads")?.unwrap_or(256).max(1));
+    fn new(options: &Bound<'_, PyDict>, offered: &Bound<'_, PyDict>) -> PyResult<Self> {
+        let given = Options(options);
+        let terms = Terms {
+            validator: given.validator()?,
+            debug: given.get::<bool>("debug")?.unwrap_or(false),
+            state: State::default(),
+        };
+        let threads = ThreadLane::new(given.get::<usize>("threads")?.unwrap_or(256).max(1));
         let event_loop = EventLoopLane::new()?;
-        // The registry has sorted the tools; the handlers follow its order.
-        let handlers: Vec<Arc<dyn Handler>> = runtime
-            .registry
-            .tools
-            .iter()
-            .map(|tool| plans[&tool.name].clone())
-            .map(|plan| -> Arc<dyn Handler> {
-                Arc::new(if plan.is_async {
-                    PyHandler::EventLoop(plan, event_loop.clone())
-                } else {
-                    PyHandler::Thread(plan, threads.clone())
-                })
-            })
-            .collect();
-        let has_coroutines = plans.values().any(|plan| plan.is_async);
-        let service = Arc::new(Service::new(Arc::new(runtime), handlers));
+        let declared = Declared::read(offered, &terms)?;
+        let has_coroutines = AtomicBool::new(declared.has_coroutines());
+        let (runtime, handler) = offer(options, declared, &threads, &event_loop)?;
         Ok(Self {
-            service,
+            service: Arc::new(Service::new(runtime, handler)),
+            options: options.clone().unbind(),
+            terms,
             threads,
             event_loop,
-            state,
             has_coroutines,
         })
     }
 
-    /// Whether any tool needs an event loop.
+    /// Offers other components from the next request on. Calls under way end as they began.
+    fn replace(&self, offered: &Bound<'_, PyDict>) -> PyResult<()> {
+        let options = self.options.bind(offered.py());
+        let declared = Declared::read(offered, &self.terms)?;
+        let has_coroutines = declared.has_coroutines();
+        let (runtime, handler) = offer(options, declared, &self.threads, &self.event_loop)?;
+        self.service.replace(runtime, handler);
+        self.has_coroutines.store(has_coroutines, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether anything needs an event loop.
     #[getter]
     fn has_coroutines(&self) -> bool {
-        self.has_coroutines
+        self.has_coroutines.load(Ordering::Relaxed)
     }
 
     /// Whether a loop runs the coroutines already.
@@ -113,7 +100,8 @@ impl PyRuntime {
     /// The revisions served, newest first.
     #[getter]
     fn versions(&self) -> Vec<&'static str> {
-        self.service.runtime().settings.versions().collect()
+        let runtime = self.service.runtime();
+        runtime.settings.versions().collect()
     }
 
     /// Plain functions that are in Python just now.
@@ -125,7 +113,7 @@ impl PyRuntime {
     /// Makes a value `context.state`.
     #[pyo3(signature = (value))]
     fn set_state(&self, value: Option<Py<PyAny>>) {
-        self.state.set(value);
+        self.terms.state.set(value);
     }
 
     /// Runs the coroutines on this loop. Call it on the loop's own thread.
@@ -146,8 +134,8 @@ impl PyRuntime {
         };
         let answer = py.detach(|| match self.service.prepare(message, arrival) {
             Prepared::Answer(answer) => Some(answer),
-            Prepared::Call(call) => {
-                tokio_runtime().block_on(self.service.run(call, CancelToken::new()))
+            Prepared::Work(work) => {
+                tokio_runtime().block_on(self.service.run(work, CancelToken::new()))
             }
             Prepared::Cancel(_) | Prepared::Silence => None,
         });
@@ -183,7 +171,7 @@ impl PyRuntime {
             _ => PyOSError::new_err(error.to_string()),
         })?;
         let url = format!("http://{}{}", server.address(), options.path);
-        let drain = self.service.runtime().settings.limits.drain_timeout;
+        let drain = self.service.limits().drain_timeout;
         Ok(PyServing::start(
             Some(url),
             signals,
@@ -216,6 +204,19 @@ impl PyRuntime {
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.threads.close());
     }
+}
+
+fn offer(
+    options: &Bound<'_, PyDict>,
+    mut declared: Declared,
+    threads: &Arc<ThreadLane>,
+    event_loop: &Arc<EventLoopLane>,
+) -> PyResult<(Arc<Runtime>, Arc<dyn Handler>)> {
+    let settings = Options(options).settings()?;
+    let runtime = Runtime::new(settings, std::mem::take(&mut declared.definitions))
+        .map_err(|error| configuration_error(options.py(), error))?;
+    let handler = declared.handler(&runtime.registry, threads, event_loop);
+    Ok((Arc::new(runtime), Arc::new(handler)))
 }
 
 /// A transport under way.

@@ -7,9 +7,8 @@ use pyo3::types::PyDict;
 use snodo_core::dialect::{self, Dialect};
 use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
-use snodo_core::registry::Tool;
 use snodo_core::runtime::{Cache, Scope, Settings};
-use snodo_core::schema::{Schema, Validator};
+use snodo_core::schema::Validator;
 
 use crate::convert::encode;
 use crate::imports;
@@ -69,6 +68,8 @@ impl<'py> Options<'_, 'py> {
             page_size: self.get("page_size")?,
             discover_cache: self.cache("discover_cache")?,
             tools_cache: self.cache("tools_cache")?,
+            resources_cache: self.cache("resources_cache")?,
+            prompts_cache: self.cache("prompts_cache")?,
             limits,
         })
     }
@@ -171,61 +172,12 @@ fn set_limit(limits: &mut Limits, name: &str, value: &Bound<'_, PyAny>) -> PyRes
     Ok(())
 }
 
-fn seconds(py: Python<'_>, name: &str, value: f64) -> PyResult<Duration> {
+/// A number of seconds as a duration.
+pub(crate) fn seconds(py: Python<'_>, name: &str, value: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(value).map_err(|_| {
         configuration_error(
             py,
             format!("{name} must be a number of seconds, zero or more"),
         )
     })
-}
-
-/// A `ToolSpec` as a definition of the core.
-pub(crate) fn tool(spec: &Bound<'_, PyAny>, validator: Validator) -> PyResult<Tool> {
-    let py = spec.py();
-    let name: String = spec.getattr("name")?.extract()?;
-    let wrong =
-        |what: &dyn std::fmt::Display| configuration_error(py, format!("tool {name:?}: {what}"));
-    let text: Vec<u8> = spec.getattr("definition")?.extract()?;
-    let definition = match json::parse(&text, &Limits::default()) {
-        Ok(Json::Object(definition)) => definition,
-        Ok(_) => return Err(wrong(&"its definition is not an object")),
-        Err(error) => return Err(wrong(&error)),
-    };
-    let input = definition
-        .get("inputSchema")
-        .ok_or_else(|| wrong(&"it has no input schema"))?;
-    let input = Schema::input(input, validator).map_err(|error| wrong(&error))?;
-    let output = definition
-        .get("outputSchema")
-        .map(|schema| Schema::output(schema, validator));
-    let output = output.transpose().map_err(|error| wrong(&error))?;
-    let timeout: Option<f64> = spec.getattr("timeout")?.extract()?;
-    let timeout = timeout
-        .map(|timeout| seconds(py, "timeout", timeout))
-        .transpose()?;
-    Ok(Tool {
-        null_is_absent: null_is_absent(spec)?,
-        timeout_ms: timeout.map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
-        name,
-        definition,
-        input,
-        output,
-    })
-}
-
-fn null_is_absent(spec: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
-    let slots = spec.getattr("slots")?;
-    let mut names = Vec::new();
-    if !slots.is_none() {
-        for slot in slots.try_iter()? {
-            let slot = slot?;
-            if slot.getattr("null_is_default")?.extract()?
-                && let Some(key) = slot.getattr("key")?.extract()?
-            {
-                names.push(key);
-            }
-        }
-    }
-    Ok(names)
 }

@@ -1,7 +1,6 @@
 //! The one door out of Rust: a `Handler` takes a `Call` and a `Reply`, which it must use once.
 
 use snodo_core::call::Call;
-use snodo_core::error::Error;
 use snodo_core::outcome::Outcome;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
@@ -19,7 +18,7 @@ impl<F: Fn(Call, Reply) + Send + Sync + 'static> Handler for F {
     }
 }
 
-/// The way back. Consumed by use; dropped unused it answers with an internal error.
+/// The way back. Consumed by use; dropped unused, the request fails as one whose handler died.
 #[derive(Debug)]
 pub struct Reply {
     sender: Option<oneshot::Sender<Outcome>>,
@@ -52,10 +51,6 @@ impl Reply {
 
     /// Answers.
     pub fn send(mut self, outcome: Outcome) {
-        self.answer(outcome);
-    }
-
-    fn answer(&mut self, outcome: Outcome) {
         if let Some(sender) = self.sender.take() {
             self.cancel.forget_hook();
             // An error means that nobody waits any more: cancelled, or out of time.
@@ -67,7 +62,7 @@ impl Reply {
 impl Drop for Reply {
     fn drop(&mut self) {
         if self.sender.is_some() {
-            self.answer(Error::internal("Tool terminated unexpectedly").into());
+            self.cancel.forget_hook();
         }
     }
 }

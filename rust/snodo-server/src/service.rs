@@ -1,15 +1,16 @@
 //! The walk: prepare → call → finish, once, for every transport.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use snodo_core::call::Call;
+use snodo_core::call::{Call, Target};
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::envelope::Id;
 use snodo_core::error::Error;
+use snodo_core::limits::Limits;
 use snodo_core::outcome::Outcome;
-use snodo_core::pipeline::{self, Answer, Prepared, Verdict};
+use snodo_core::pipeline::{self, Answer, Verdict};
 use snodo_core::runtime::Runtime;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
@@ -18,11 +19,44 @@ use crate::cancel::{CancelToken, Reason};
 use crate::executor::{Busy, Executor, Load};
 use crate::handler::{Handler, Reply};
 
-/// A runtime with somebody to run its calls.
+/// What is offered, and who runs it; replaced as a whole.
+pub struct Offer {
+    /// What is served.
+    pub runtime: Arc<Runtime>,
+    /// Runs every call: it knows its components by their place in the runtime's registry.
+    pub handler: Arc<dyn Handler>,
+}
+
+/// An offer with places to run its calls.
 pub struct Service {
-    runtime: Arc<Runtime>,
-    handlers: Vec<Arc<dyn Handler>>,
+    offer: RwLock<Arc<Offer>>,
+    limits: Limits,
     executor: Executor,
+}
+
+/// What became of a message before anything ran.
+pub enum Prepared {
+    /// Everything is known already.
+    Answer(Answer),
+    /// To be run.
+    Work(Work),
+    /// The client no longer wants the answer to this request.
+    Cancel(Id),
+    /// Accepted; nothing to say and nothing to do.
+    Silence,
+}
+
+/// A call, and the offer it was prepared from, which ends it too whatever replaces it meanwhile.
+pub struct Work {
+    offer: Arc<Offer>,
+    call: Call,
+}
+
+impl Work {
+    /// The request's id.
+    pub fn id(&self) -> &Id {
+        &self.call.context.id
+    }
 }
 
 const TIMED_OUT: &str = "Request execution timed out";
@@ -35,25 +69,36 @@ enum End {
 }
 
 impl Service {
-    /// `handlers`: one for each tool, in the registry's order.
-    pub fn new(runtime: Arc<Runtime>, handlers: Vec<Arc<dyn Handler>>) -> Self {
-        assert_eq!(
-            handlers.len(),
-            runtime.registry.tools.len(),
-            "one handler for each tool"
-        );
-        let limits = &runtime.settings.limits;
+    /// The bounds of `runtime` hold for the service's whole life.
+    pub fn new(runtime: Arc<Runtime>, handler: Arc<dyn Handler>) -> Self {
+        let limits = runtime.settings.limits.clone();
         let executor = Executor::new(limits.running, limits.queued);
+        let offer = RwLock::new(Arc::new(Offer { runtime, handler }));
         Self {
-            runtime,
-            handlers,
+            offer,
+            limits,
             executor,
         }
     }
 
-    /// What is served.
-    pub fn runtime(&self) -> &Arc<Runtime> {
-        &self.runtime
+    /// What callers are held to.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// What is served just now.
+    pub fn runtime(&self) -> Arc<Runtime> {
+        self.offer().runtime.clone()
+    }
+
+    /// Serves something else from the next request on. Calls under way end as they began.
+    pub fn replace(&self, runtime: Arc<Runtime>, handler: Arc<dyn Handler>) {
+        let offer = Arc::new(Offer { runtime, handler });
+        let before = std::mem::replace(
+            &mut *self.offer.write().unwrap_or_else(PoisonError::into_inner),
+            offer,
+        );
+        drop(before); // after the lock: dropping handlers may run anything
     }
 
     /// How many calls run and wait.
@@ -63,21 +108,31 @@ impl Service {
 
     /// Parse, admit, route, validate.
     pub fn prepare(&self, body: &[u8], arrival: Arrival) -> Prepared {
+        let offer = self.offer();
         // A panic is a bug of ours; it ends this request and not the connection's other ones.
-        catch_unwind(AssertUnwindSafe(|| {
-            pipeline::prepare(&self.runtime, body, arrival)
-        }))
-        .unwrap_or_else(|_| Prepared::Answer(self.refuse(None, &Error::internal("Internal error"))))
+        let prepared = catch_unwind(AssertUnwindSafe(|| {
+            pipeline::prepare(&offer.runtime, body, arrival)
+        }));
+        match prepared {
+            Ok(pipeline::Prepared::Answer(answer)) => Prepared::Answer(answer),
+            Ok(pipeline::Prepared::Call(call)) => Prepared::Work(Work { offer, call }),
+            Ok(pipeline::Prepared::Cancel(id)) => Prepared::Cancel(id),
+            Ok(pipeline::Prepared::Silence) => Prepared::Silence,
+            Err(_) => Prepared::Answer(self.refuse(None, &Error::internal("Internal error"))),
+        }
     }
 
     /// Call and shape: runs a prepared call to its answer. `None` when the client cancelled it: then
     /// nothing may be sent. Dropping the future cancels the call.
-    pub async fn run(&self, call: Call, cancel: CancelToken) -> Option<Answer> {
+    pub async fn run(&self, work: Work, cancel: CancelToken) -> Option<Answer> {
+        let Work { offer, call } = work;
         let context = call.context.clone();
-        let tool = call.tool;
+        let target = call.target.clone();
         let _guard = StopOnDrop(&cancel);
-        match self.call(call, &cancel).await {
-            End::Outcome(outcome) => Some(pipeline::finish(&self.runtime, &context, tool, outcome)),
+        match self.call(&offer, call, &cancel).await {
+            End::Outcome(outcome) => {
+                Some(pipeline::finish(&offer.runtime, &context, &target, outcome))
+            }
             End::Refused(message, verdict) => Some(pipeline::refuse(
                 Some(&context.id),
                 &Error::internal(message),
@@ -92,8 +147,8 @@ impl Service {
         pipeline::refuse(id, error, Verdict::Error(error.code))
     }
 
-    async fn call(&self, call: Call, cancel: &CancelToken) -> End {
-        let limit = self.time_for(call.tool);
+    async fn call(&self, offer: &Offer, call: Call, cancel: &CancelToken) -> End {
+        let limit = time_for(&offer.runtime, &call.target);
         // Over HTTP the caller's patience counts from the request; on a pipe it is the work that
         // is bounded, however long the queue.
         let arrived = matches!(call.context.arrival.transport, Transport::Http)
@@ -111,14 +166,14 @@ impl Service {
         }
         let deadline = arrived.or_else(|| limit.map(|limit| Instant::now() + limit));
         let (reply, outcome) = Reply::new(cancel.clone(), Some(place));
-        let handler = &self.handlers[call.tool];
-        // Unwinding drops the reply, which answers; nothing else is left to do here.
-        let _ = catch_unwind(AssertUnwindSafe(|| handler.call(call, reply)));
+        let target = call.target.clone();
+        // Unwinding drops the reply, which is an outcome too; nothing else is left to do here.
+        let _ = catch_unwind(AssertUnwindSafe(|| offer.handler.call(call, reply)));
         tokio::select! {
             biased;
             outcome = bounded(deadline, outcome) => match outcome {
                 Some(outcome) if cancel.reason() != Some(Reason::Client) => {
-                    End::Outcome(outcome.expect("a reply answers even when it is dropped"))
+                    End::Outcome(outcome.unwrap_or_else(|_| target.terminated().into()))
                 }
                 Some(_) => End::Cancelled,
                 None => {
@@ -146,12 +201,20 @@ impl Service {
         }
     }
 
-    fn time_for(&self, tool: usize) -> Option<Duration> {
-        let own = self.runtime.registry.tools[tool]
-            .timeout_ms
-            .map(Duration::from_millis);
-        own.or(self.runtime.settings.limits.call_timeout)
+    fn offer(&self) -> Arc<Offer> {
+        self.offer
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
+}
+
+fn time_for(runtime: &Runtime, target: &Target) -> Option<Duration> {
+    let own = runtime
+        .registry
+        .timeout_ms(target)
+        .map(Duration::from_millis);
+    own.or(runtime.settings.limits.call_timeout)
 }
 
 /// The future's output, or `None` when the deadline comes first.

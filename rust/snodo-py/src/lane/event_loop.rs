@@ -14,10 +14,11 @@ use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{ffi, intern};
+use snodo_core::call::Target;
 use snodo_server::handler::Reply;
 
 use super::Job;
-use crate::handler::PyTool;
+use crate::handler::PyCallable;
 use crate::imports;
 
 /// The queue in front of a loop.
@@ -120,16 +121,26 @@ impl EventLoopLane {
 
     fn start(self: &Arc<Self>, event_loop: &Bound<'_, PyAny>, key: u64, job: Job) -> PyResult<()> {
         let py = event_loop.py();
-        let Job { tool, call, reply } = job;
+        let Job {
+            callable,
+            call,
+            reply,
+        } = job;
         if reply.cancelled().reason().is_some() {
             return Ok(()); // nobody waits for it any more
         }
-        let begun = tool.enter(py, &call, &reply).and_then(|context| {
-            match tool.bind(py, call.arguments, &context) {
-                Ok((arguments, named)) => tool.function(py).call(arguments, named.as_ref()).map(Ok),
-                Err(outcome) => Ok(Err(outcome)),
-            }
-        });
+        let target = call.target;
+        let begun = callable
+            .enter(py, call.context, &reply)
+            .and_then(
+                |context| match callable.bind(py, &target, call.arguments, &context) {
+                    Ok((arguments, named)) => callable
+                        .function(py)
+                        .call(arguments, named.as_ref())
+                        .map(Ok),
+                    Err(outcome) => Ok(Err(outcome)),
+                },
+            );
         let coroutine = match begun {
             Ok(Ok(coroutine)) => coroutine,
             Ok(Err(outcome)) => {
@@ -137,13 +148,14 @@ impl EventLoopLane {
                 return Ok(());
             }
             Err(error) => {
-                reply.send(tool.outcome_of_error(py, error));
+                reply.send(callable.outcome_of_error(py, &target, error));
                 return Ok(());
             }
         };
         let run = Run {
             coroutine: coroutine.unbind(),
-            tool,
+            callable,
+            target,
             reply: Mutex::new(Some(reply)),
             lane: self.clone(),
             key,
@@ -185,12 +197,13 @@ impl Drain {
     }
 }
 
-/// The coroutine that a task runs: the tool's own, with the answer sent the moment it ends, which
+/// The coroutine that a task runs: the user's own, with the answer sent the moment it ends, which
 /// saves a done-callback and the turn of the loop that would run it.
 #[pyclass(frozen, module = "snodo._snodo")]
 pub(crate) struct Run {
     coroutine: Py<PyAny>,
-    tool: Arc<PyTool>,
+    callable: Arc<PyCallable>,
+    target: Target,
     reply: Mutex<Option<Reply>>,
     lane: Arc<EventLoopLane>,
     key: u64,
@@ -201,7 +214,7 @@ impl Run {
         match send(self.coroutine.bind(py), sent) {
             Ok(Step::Yielded(value)) => Ok(Some(value.unbind())),
             Ok(Step::Returned(value)) => {
-                self.answer(|| self.tool.outcome_of(&value));
+                self.answer(|| self.callable.outcome_of(&self.target, &value));
                 Ok(None)
             }
             Err(error) => self.failed(py, error),
@@ -221,7 +234,7 @@ impl Run {
             return Err(error); // the task is a cancelled one
         }
         // Every other exception ends this call and nothing else, `SystemExit` included.
-        self.answer(|| self.tool.outcome_of_error(py, error));
+        self.answer(|| self.callable.outcome_of_error(py, &self.target, error));
         Ok(None)
     }
 
@@ -270,7 +283,7 @@ impl Run {
             Ok(value) => Some(value.unbind()),
             Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
                 let value = error.value(py).getattr(intern!(py, "value"))?;
-                self.answer(|| self.tool.outcome_of(&value));
+                self.answer(|| self.callable.outcome_of(&self.target, &value));
                 None
             }
             Err(error) => self.failed(py, error)?,
@@ -286,12 +299,12 @@ impl Run {
 
     #[getter(__name__)]
     fn name(&self) -> &str {
-        &self.tool.name
+        &self.callable.name
     }
 
     #[getter(__qualname__)]
     fn qualname(&self) -> &str {
-        &self.tool.name
+        &self.callable.name
     }
 }
 

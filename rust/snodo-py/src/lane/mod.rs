@@ -1,7 +1,7 @@
 //! Where Python code runs: the only threads it runs on, and the queues in front of them.
 //!
 //! A plain function goes to [`ThreadLane`], a coroutine to [`EventLoopLane`]; which, is decided when
-//! the tool is registered. Lanes take jobs from any thread without touching the interpreter.
+//! it is registered. Lanes take jobs from any thread without touching the interpreter.
 
 mod event_loop;
 mod thread;
@@ -11,14 +11,14 @@ use std::sync::Arc;
 use snodo_core::call::Call;
 use snodo_server::handler::Reply;
 
-use crate::handler::PyTool;
+use crate::handler::PyCallable;
 
 pub(crate) use event_loop::EventLoopLane;
 pub(crate) use thread::ThreadLane;
 
 /// A call on its way to Python.
 pub(crate) struct Job {
-    pub(crate) tool: Arc<PyTool>,
+    pub(crate) callable: Arc<PyCallable>,
     pub(crate) call: Call,
     pub(crate) reply: Reply,
 }

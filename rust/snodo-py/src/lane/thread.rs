@@ -14,10 +14,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use super::Job;
-use crate::handler::PyTool;
+use crate::handler::PyCallable;
 use crate::imports;
 
 /// How long a call may hold up the queue before another thread takes over. On a busy machine a quick
@@ -58,7 +60,7 @@ struct Seat {
     /// Counts calls; a call is held up when the watch sees the same number twice.
     calls: u64,
     seen: u64,
-    running: Option<Arc<PyTool>>,
+    running: Option<Arc<PyCallable>>,
     /// When it began, for a tool that is expected to block.
     began: Option<Instant>,
     leading: bool,
@@ -296,10 +298,10 @@ impl State {
             return None;
         }
         let job = self.queue.pop_front()?;
-        let blocks = job.tool.expects_to_block();
+        let blocks = job.callable.expects_to_block();
         let mine = self.seat(seat);
         mine.calls += 1;
-        mine.running = Some(job.tool.clone());
+        mine.running = Some(job.callable.clone());
         mine.began = blocks.then(Instant::now);
         if blocks {
             self.stop_leading(seat);
@@ -308,18 +310,18 @@ impl State {
     }
 
     /// A call is over. Gives back what is to be dropped outside the lock.
-    fn finish(&mut self, seat: usize) -> Option<Arc<PyTool>> {
+    fn finish(&mut self, seat: usize) -> Option<Arc<PyCallable>> {
         let seat = self.seat(seat);
-        let tool = seat.running.take()?;
+        let callable = seat.running.take()?;
         // Expected to block, and did not: it is quick again.
         if seat
             .began
             .take()
             .is_some_and(|began| began.elapsed() < PATIENCE)
         {
-            tool.slow.store(false, Ordering::Relaxed);
+            callable.slow.store(false, Ordering::Relaxed);
         }
-        Some(tool)
+        Some(callable)
     }
 
     fn stop_leading(&mut self, seat: usize) {
@@ -332,9 +334,11 @@ impl State {
     /// Threads that are still in the call they were in at the last look no longer lead.
     fn relieve_the_stuck(&mut self) {
         for seat in self.seats.iter_mut().flatten() {
-            let Some(tool) = &seat.running else { continue };
+            let Some(callable) = &seat.running else {
+                continue;
+            };
             if seat.seen == seat.calls {
-                tool.slow.store(true, Ordering::Relaxed);
+                callable.slow.store(true, Ordering::Relaxed);
                 if std::mem::take(&mut seat.leading) {
                     self.leading -= 1;
                 }
@@ -345,29 +349,36 @@ impl State {
 }
 
 fn run(py: Python<'_>, job: Job) {
-    let Job { tool, call, reply } = job;
+    let Job {
+        callable,
+        call,
+        reply,
+    } = job;
     if reply.cancelled().reason().is_some() {
         return; // nobody waits for it any more
     }
-    let called = tool.enter(py, &call, &reply).and_then(|context| {
-        let (arguments, named) = match tool.bind(py, call.arguments, &context) {
-            Ok(bindings) => bindings,
-            Err(outcome) => return Ok(Err(outcome)),
-        };
-        // A copy of the context for each call: what a tool sets there ends with it.
-        let own = imports::copy_context(py)?.call0()?;
-        let mut all = Vec::with_capacity(arguments.len() + 1);
-        all.push(tool.function(py).clone());
-        all.extend(arguments.iter());
-        let all = pyo3::types::PyTuple::new(py, all)?;
-        own.getattr(pyo3::intern!(py, "run"))?
-            .call(all, named.as_ref())
-            .map(Ok)
-    });
+    let target = call.target;
+    let called = callable
+        .enter(py, call.context, &reply)
+        .and_then(|context| {
+            let (arguments, named) = match callable.bind(py, &target, call.arguments, &context) {
+                Ok(bindings) => bindings,
+                Err(outcome) => return Ok(Err(outcome)),
+            };
+            // A copy of the context for each call: what a function sets there ends with it.
+            let own = imports::copy_context(py)?.call0()?;
+            let mut all = Vec::with_capacity(arguments.len() + 1);
+            all.push(callable.function(py).clone());
+            all.extend(arguments.iter());
+            let all = PyTuple::new(py, all)?;
+            own.getattr(intern!(py, "run"))?
+                .call(all, named.as_ref())
+                .map(Ok)
+        });
     let outcome = match called {
-        Ok(Ok(value)) => tool.outcome_of(&value),
+        Ok(Ok(value)) => callable.outcome_of(&target, &value),
         Ok(Err(outcome)) => outcome,
-        Err(error) => tool.outcome_of_error(py, error),
+        Err(error) => callable.outcome_of_error(py, &target, error),
     };
     reply.send(outcome);
 }

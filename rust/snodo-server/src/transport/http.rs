@@ -20,10 +20,10 @@ use hyper_util::service::TowerToHyperService;
 use snodo_core::context::{Arrival, Header, Headers, Transport};
 use snodo_core::error::{Error, Kind, code};
 use snodo_core::limits::Limits;
-use snodo_core::pipeline::{Answer, Prepared, Verdict, refuse};
+use snodo_core::pipeline::{Answer, Verdict, refuse};
 
 use crate::cancel::CancelToken;
-use crate::service::Service;
+use crate::service::{Prepared, Service};
 use crate::transport::body::{self, Incomplete};
 use crate::transport::connection::{LastWords, Life};
 use crate::transport::origin::Gate;
@@ -75,7 +75,7 @@ impl Endpoint {
     }
 
     pub(crate) fn limits(&self) -> &Limits {
-        &self.service.runtime().settings.limits
+        self.service.limits()
     }
 
     pub(crate) fn last_words(&self) -> &LastWords {
@@ -148,10 +148,10 @@ impl Endpoint {
         };
         match self.service.prepare(&text, arrival) {
             Prepared::Answer(answer) => respond(answer),
-            Prepared::Call(call) => {
+            Prepared::Work(work) => {
                 drop(text);
                 // Here a handler that speaks before it answers will turn the response into events.
-                match self.service.run(call, CancelToken::new()).await {
+                match self.service.run(work, CancelToken::new()).await {
                     Some(answer) => respond(answer),
                     None => empty(StatusCode::NO_CONTENT),
                 }

@@ -16,17 +16,16 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
-use snodo_core::call::Call;
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::envelope::Id;
 use snodo_core::error::Error;
-use snodo_core::pipeline::{Answer, Prepared};
+use snodo_core::pipeline::Answer;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::cancel::{CancelToken, Reason};
-use crate::service::Service;
+use crate::service::{Prepared, Service, Work};
 use crate::transport::bell::Bell;
 use crate::transport::framing::{Batch, Framer, Line};
 use crate::transport::output::{Output, WriteError};
@@ -51,7 +50,7 @@ pub async fn serve_stdio(
         bell: Arc::new(Bell::new()?),
         told: Arc::default(),
     };
-    let limits = &service.runtime().settings.limits;
+    let limits = service.limits();
     let output = Output::new(
         output,
         limits.line_bytes,
@@ -117,7 +116,7 @@ impl<'s> Session<'s> {
         Self {
             service,
             output,
-            framer: Framer::new(service.runtime().settings.limits.line_bytes),
+            framer: Framer::new(service.limits().line_bytes),
             batch: None,
             running: FuturesUnordered::new(),
             in_flight: HashMap::new(),
@@ -154,7 +153,7 @@ impl<'s> Session<'s> {
             let wanted = end.is_none() && self.batch.is_none() && self.output.has_room();
             let until = [end, self.output.deadline()].into_iter().flatten().min();
             if bell.sleep(wanted.then_some(input), until)? && !self.read(input, &mut chunk) {
-                end = Some(Instant::now() + self.service.runtime().settings.limits.eof_timeout);
+                end = Some(Instant::now() + self.service.limits().eof_timeout);
             }
         }
     }
@@ -210,7 +209,7 @@ impl<'s> Session<'s> {
     fn prepared(&mut self, prepared: Prepared) {
         match prepared {
             Prepared::Answer(answer) => self.output.push(&answer.body),
-            Prepared::Call(call) => self.call(call),
+            Prepared::Work(work) => self.run(work),
             Prepared::Cancel(id) => {
                 if let Some((_, token)) = self.in_flight.remove(&id) {
                     token.cancel(Reason::Client);
@@ -220,8 +219,8 @@ impl<'s> Session<'s> {
         }
     }
 
-    fn call(&mut self, call: Call) {
-        let id = call.context.id.clone();
+    fn run(&mut self, work: Work) {
+        let id = work.id().clone();
         if self.in_flight.contains_key(&id) {
             let error = Error::invalid_request("Duplicate in-flight request id");
             return self.refuse(Some(&id), &error);
@@ -232,7 +231,7 @@ impl<'s> Session<'s> {
         self.in_flight.insert(id.clone(), (number, token.clone()));
         let service = self.service;
         self.running.push(Box::pin(async move {
-            (number, id, service.run(call, token).await)
+            (number, id, service.run(work, token).await)
         }));
     }
 
