@@ -138,8 +138,8 @@ class Reader:
                 try:
                     return one(text)
                 except Mismatch as error:
-                    expected.append(error.expected)
-            raise Mismatch(" or ".join(dict.fromkeys(expected)))
+                    expected.append(error.expected.removeprefix("expected "))
+            raise Mismatch(f"expected {' or '.join(dict.fromkeys(expected))}")
 
         return Reading(parse, None if values is None else tuple(dict.fromkeys(values)))
 
@@ -267,7 +267,7 @@ def stays_below(text: str) -> bool:
         any(part in ("", ".", "..") for part in parts)
         or "\0" in text
         or "\\" in text
-        or (len(parts[0]) == 2 and parts[0][1] == ":")
+        or (parts[0][1:2] == ":" and parts[0][0].isalpha())
     )
 
 
