@@ -271,7 +271,7 @@ class DirectoryResource:
             relative = params["path"]
             try:
                 data = folder.read(relative)
-            except OSError:
+            except (OSError, ValueError):
                 raise Error.resource_not_found(params.get("uri", address(relative))) from None
             kind = _guessed(relative) if mime_type is None else mime_type
             return _one(data, kind)
