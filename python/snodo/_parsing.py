@@ -116,7 +116,11 @@ class Reader:
             return _among(
                 [(member.value, member) for member in typing.cast("Any", hint)], hint, path
             )
-        SchemaBuilder(self.local).schema(hint, path)  # says what is wrong with it, if anything is
+        try:
+            SchemaBuilder(self.local).schema(hint, path)
+        except HintError as error:
+            # What is wrong with it for everybody, and what would do here.
+            raise HintError(error.path, error.reason, _ADVICE) from None
         raise HintError(path, f"text cannot become {type_name(hint)}", _ADVICE)
 
     def _union(self, hint: Any, path: str) -> Reading:
