@@ -15,7 +15,7 @@ from ._components import Components
 from ._definition import Site, kind_of
 from ._parameters import EMPTY, Scope, is_context
 from ._signature import CompletionSpec
-from .errors import ConfigurationError
+from .errors import ConfigurationError, DeclarationError
 
 _ADVICE = "write a function of (value, arguments, context), or a list of strings"
 
@@ -93,14 +93,7 @@ def _function(
     except (ValueError, TypeError):
         raise site.refuse(path, "its signature cannot be read", "wrap it in a def") from None
     scope = Scope(_callable.global_names(completer), _callable.local_names(completer, frame), site)
-    context = next(
-        (
-            p
-            for p in parameters
-            if p.annotation is not EMPTY and is_context(scope.hint(p.annotation, p.name))
-        ),
-        None,
-    )
+    context = next((p for p in parameters if _is_context(p, scope)), None)
     others = [p for p in parameters if p is not context]
     kinds = inspect.Parameter
     places = [p for p in others if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)]
@@ -125,6 +118,15 @@ def _function(
         is_async=is_async,
         takes_context=given == 3 or keyword is not None,
     )
+
+
+def _is_context(parameter: inspect.Parameter, scope: Scope) -> bool:
+    if parameter.annotation is EMPTY:
+        return False
+    try:
+        return is_context(scope.hint(parameter.annotation, parameter.name))
+    except DeclarationError:
+        return False  # a hint for type checkers alone, which says nothing else here
 
 
 def _adapted(

@@ -196,7 +196,7 @@ def fields_of(hint: Any, local: Mapping[str, Any], path: str = "") -> Fields | N
         raise HintError(
             path,
             f"a hint of {type_name(origin)} cannot be resolved: {error}",
-            "define or import the type before the tool is declared",
+            "define or import the type before it is used in a declaration",
         ) from None
     except Exception as error:  # hints are evaluated, so anything can come out of them
         raise HintError(

@@ -116,7 +116,11 @@ class Reader:
             return _among(
                 [(member.value, member) for member in typing.cast("Any", hint)], hint, path
             )
-        SchemaBuilder(self.local).schema(hint, path)  # says what is wrong with it, if anything is
+        try:
+            SchemaBuilder(self.local).schema(hint, path)
+        except HintError as error:
+            # What is wrong with it for everybody, and what would do here.
+            raise HintError(error.path, error.reason, _ADVICE) from None
         raise HintError(path, f"text cannot become {type_name(hint)}", _ADVICE)
 
     def _union(self, hint: Any, path: str) -> Reading:
@@ -138,8 +142,8 @@ class Reader:
                 try:
                     return one(text)
                 except Mismatch as error:
-                    expected.append(error.expected)
-            raise Mismatch(" or ".join(dict.fromkeys(expected)))
+                    expected.append(error.expected.removeprefix("expected "))
+            raise Mismatch(f"expected {' or '.join(dict.fromkeys(expected))}")
 
         return Reading(parse, None if values is None else tuple(dict.fromkeys(values)))
 
@@ -267,7 +271,7 @@ def stays_below(text: str) -> bool:
         any(part in ("", ".", "..") for part in parts)
         or "\0" in text
         or "\\" in text
-        or (len(parts[0]) == 2 and parts[0][1] == ":")
+        or (parts[0][1:2] == ":" and parts[0][0].isalpha())
     )
 
 

@@ -271,7 +271,7 @@ class DirectoryResource:
             relative = params["path"]
             try:
                 data = folder.read(relative)
-            except OSError:
+            except (OSError, ValueError):
                 raise Error.resource_not_found(params.get("uri", address(relative))) from None
             kind = _guessed(relative) if mime_type is None else mime_type
             return _one(data, kind)
@@ -285,7 +285,7 @@ class DirectoryResource:
                 entries.append(entry if kind is None else {**entry, "mimeType": kind})
             return {"files": entries, "truncated": truncated}
 
-        def complete(value: str, _arguments: Any, _context: Any = None) -> list[str]:
+        def complete(value: str) -> list[str]:
             return [relative for relative, _ in folder.files()[0] if relative.startswith(value)]
 
         shared: dict[str, Any] = {

@@ -9,7 +9,13 @@ _logger = logging.getLogger("snodo")
 
 
 def report(kind: str, name: str, exception: BaseException) -> str:
-    """Log an exception with its traceback and give the id it is logged under."""
+    """Log an exception with its traceback and give the id it is logged under.
+
+    Args:
+        kind: What raised it: ``Tool``, ``Resource``, ``Prompt`` or ``Completion``.
+        name: Its name; of a completion, its component's.
+        exception: What was raised.
+    """
     identifier = token_hex(4)
     _logger.error(
         "%s %r failed (error id %s)",

@@ -97,7 +97,7 @@ class SchemaBuilder:
             raise HintError(
                 path,
                 f"the forward reference {name!r} cannot be resolved",
-                "define the type before the tool, or name a recursive type with a class",
+                "define the type first, or name a recursive type with a class",
             )
         value = alias_value(hint)
         if value is not None:

@@ -14,7 +14,7 @@ from .results import Message, encoded
 
 Shape = Callable[[Any], Any]
 
-_LEFT = frozenset({str, bytes, dict, type(None), bool, int, float, Result})
+_LEFT = frozenset({str, bytes, dict, type(None), bool, int, float})
 
 
 def shaped(run: Callable[..., Any], is_async: bool, shape: Shape) -> Callable[..., Any]:
@@ -42,6 +42,8 @@ def contents_of(mime_type: str | None) -> Shape:
     def shape(value: Any) -> Any:
         if type(value) in _LEFT:
             return value
+        if isinstance(value, Result):
+            return _spelled(value, "resource_read", lambda item: _contents(item, mime_type))
         if isinstance(value, (list, tuple)):
             # Data, unless something in it can only be contents.
             if not any(_is_contents(item) for item in value):
@@ -54,6 +56,21 @@ def contents_of(mime_type: str | None) -> Shape:
         return value
 
     return shape
+
+
+def _spelled(result: Result, kind: str, spell: Callable[[Any], Any]) -> Result:
+    """Give a result whose list holds plain objects, where its maker put content values."""
+    if result.kind != kind:
+        return result
+    parts: dict[str, Any] = dict(result.value)
+    member = "contents" if kind == "resource_read" else "messages"
+    items = parts.pop(member)
+    items = list(items) if isinstance(items, (list, tuple)) else [items]
+    if all(type(item) is dict and not is_content(item.get("content")) for item in items):
+        return result
+    make: Any = getattr(Result, kind)
+    made: Result = make([spell(item) for item in items], metadata=result.metadata, **parts)
+    return made
 
 
 def _presents(value: Any) -> bool:
@@ -91,8 +108,10 @@ def _contents(item: Any, mime_type: str | None) -> dict[str, Any]:
 
 def messages(value: Any) -> Any:
     """Make messages of `Message` values, strings and content values, alone or in a list."""
-    if type(value) is str or type(value) is Result:
+    if type(value) is str:
         return value
+    if isinstance(value, Result):
+        return _spelled(value, "prompt_get", _message)
     if isinstance(value, (list, tuple)):
         return Result.prompt_get([_message(item) for item in value])
     if isinstance(value, (Message, dict)) or _presents(value):

@@ -195,7 +195,7 @@ class Context:
 class Runtime:
     """A server that nothing can change any more. Building one starts nothing."""
 
-    def __new__(cls, options: dict[str, Any], specs: list[ToolSpec]) -> Self: ...
+    def __new__(cls, options: dict[str, Any], offered: dict[str, list[Any]]) -> Self: ...
     @property
     def has_coroutines(self) -> bool:
         """Whether anything needs an event loop."""

@@ -23,5 +23,7 @@ def current_context() -> Context:
     """
     context = _current.get()
     if context is None:
-        raise LookupError("no request is being served here; call this from within a tool")
+        raise LookupError(
+            "no request is being served here; call this from within a tool, resource or prompt"
+        )
     return context

@@ -117,6 +117,8 @@ def resource(
         "timeout": timeout,
         "complete": complete,
     }
+    if callable(uri):  # the parentheses were forgotten, which the declaration says
+        attach("resource", uri, {**options, "uri": None}, sys._getframe(1))
     return lambda function: attach("resource", function, options, sys._getframe(1))
 
 

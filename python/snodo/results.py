@@ -180,18 +180,25 @@ class EmbeddedResource(_Content):
         *,
         text: str | None = None,
         blob: bytes | str | None = None,
+        json: Any = ...,
         mime_type: str | None = None,
         annotations: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        """Take the URI and either ``text`` or ``blob`` (bytes, or base64 text).
+        """Take the URI and ``text``, ``blob`` (bytes, or base64 text) or ``json``.
+
+        A value for ``json`` becomes compact text, of the type ``application/json`` unless another
+        is given.
 
         Raises:
             TypeError: If not exactly one of them is given, or of a wrong type.
-            ValueError: If the URI is not absolute, or text for ``blob`` is not base64.
+            ValueError: If the URI is not absolute, text for ``blob`` is not base64, or the value
+                for ``json`` is not JSON.
         """
-        if (text is None) == (blob is None):
-            raise TypeError("EmbeddedResource takes either text or blob")
+        if (text is not None) + (blob is not None) + (json is not ...) != 1:
+            raise TypeError("EmbeddedResource takes either text or blob, or json")
+        if json is not ...:
+            text, mime_type = _compact(json), mime_type or "application/json"
         resource: dict[str, Any] = {"uri": _uri(uri)}
         if mime_type is not None:
             resource["mimeType"] = _string(mime_type, "mime_type")
@@ -436,6 +443,16 @@ def _metadata(value: object) -> dict[str, Any]:
         if not is_meta_key(key):
             raise ValueError(f"metadata key {key!r} does not follow the grammar of _meta keys")
     return found
+
+
+def _compact(value: object) -> str:
+    from ._definition import dumps
+    from ._encode import EncodeError, to_json
+
+    try:
+        return dumps(to_json(value)).decode()
+    except EncodeError as error:
+        raise ValueError(f"json is not JSON: {error}") from None
 
 
 def _json(value: object, part: str) -> dict[str, Any]:

@@ -204,6 +204,8 @@ class Server:
             "timeout": timeout,
             "complete": complete,
         }
+        if callable(uri):  # the parentheses were forgotten, which the declaration says
+            self._declare("resource", uri, {**options, "uri": None}, sys._getframe(1))
         return lambda function: self._declare("resource", function, options, sys._getframe(1))
 
     @overload

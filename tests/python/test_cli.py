@@ -268,6 +268,69 @@ def test_call_says_what_was_wrong(run: Run, write: Write) -> None:
     assert "many" not in done.stdout
 
 
+LIBRARY = """
+from typing import Literal
+from snodo import Message, Server, StaticResource
+server = Server("library", version="1")
+
+@server.resource("book://{title}/{page}", mime_type="text/plain")
+def page(title: str, page: int) -> str:
+    return f"{title}, page {page}"
+
+@server.prompt
+def review(title: str, tone: Literal["dry", "warm"] = "dry") -> list[Message]:
+    '''Review a book.
+
+    Args:
+        title: Of the book.
+    '''
+    return [Message.user(f"Review {title}"), Message.assistant(tone)]
+
+server.add(StaticResource("book://list", text="none", name="list", description="All books."))
+"""
+
+
+def test_inspect_tells_every_kind(run: Run, write: Write) -> None:
+    write("app.py", LIBRARY)
+    text = run("inspect", "app.py").stdout
+    for line in (
+        "resources (1)\n  book://list  list\n      All books.",
+        "templates (1)\n  book://{title}/{page}  page  (text/plain)",
+        "prompts (1)\n  review(title, tone?)\n      Review a book.",
+        "  resource page: no description",
+        "  prompt review: argument tone has no description",
+    ):
+        assert line in text, text
+    assert "tools" not in text
+    offer = json.loads(run("inspect", "app.py", "--format", "json").stdout)
+    assert [one["name"] for one in offer["resources"]] == ["list"]
+    assert [one["name"] for one in offer["resourceTemplates"]] == ["page"]
+    assert [one["name"] for one in offer["prompts"]] == ["review"]
+    page = run("inspect", "app.py", "--format", "markdown").stdout
+    assert "## Resources\n\n| URI | name | type | description |" in page
+    assert "| `book://{title}/{page}` | page | text/plain |  |" in page
+    assert "### `review`\n\nReview a book.\n\n| argument | required | description |" in page
+    assert "| `title` | yes | Of the book. |" in page
+
+
+def test_call_reads_resources_and_gets_prompts(run: Run, write: Write) -> None:
+    write("app.py", LIBRARY)
+    assert run("call", "app.py", "--read", "book://list").stdout == "none\n"
+    assert run("call", "app.py", "--read", "book://dune/7").stdout == "dune, page 7\n"
+    done = run("call", "app.py", "--prompt", "review", "title=Dune", "tone=warm")
+    assert done.stdout == "user: Review Dune\nassistant: warm\n"
+    done = run("call", "app.py", "--read", "book://dune/x")
+    assert done.returncode == 1
+    assert "Resource not found" in done.stderr
+    assert "there is no prompt 'other'; found review" in complaint(
+        run("call", "app.py", "--prompt", "other")
+    )
+    assert "expected key=value, got 'Dune'" in complaint(
+        run("call", "app.py", "--prompt", "review", "Dune")
+    )
+    assert "name one tool" in complaint(run("call", "app.py"))
+
+
 def test_check_prints_the_catalogue_of_a_good_module(run: Run, write: Write) -> None:
     write("app.py", GREETER)
     done = run("check", "app.py")

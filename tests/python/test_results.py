@@ -87,3 +87,18 @@ def test_values_are_frozen_comparable_and_can_be_copied() -> None:
     assert copy.deepcopy(text) == pickle.loads(pickle.dumps(text)) == text
     assert "data='" in repr(Image(data=PNG * 20))
     assert len(repr(Image(data=PNG * 20))) < 100
+
+
+def test_an_embedded_resource_takes_json() -> None:
+    resource = EmbeddedResource("x://h", json={"a": [1, None]}).block()["resource"]
+    assert resource == {
+        "uri": "x://h",
+        "mimeType": "application/json",
+        "text": '{"a":[1,null]}',
+    }
+    other = EmbeddedResource("x://h", json=None, mime_type="application/x").block()["resource"]
+    assert (other["mimeType"], other["text"]) == ("application/x", "null")
+    with pytest.raises(ValueError, match="not JSON"):
+        EmbeddedResource("x://h", json=object())
+    with pytest.raises(TypeError):
+        EmbeddedResource("x://h", json=1, text="a")

@@ -5,7 +5,21 @@ from contextlib import asynccontextmanager
 from typing import Annotated, Any, assert_type
 
 import snodo
-from snodo import Arg, Cache, Context, Error, Image, Result, Server, Text, ToolError
+from snodo import (
+    Arg,
+    Cache,
+    Context,
+    DirectoryResource,
+    Error,
+    FileResource,
+    Image,
+    Message,
+    Result,
+    Server,
+    StaticResource,
+    Text,
+    ToolError,
+)
 
 server = Server("shop", version="1.0.0", cache=Cache(ttl_ms=5, scope="public"))
 
@@ -61,3 +75,59 @@ server.add(Version, Later(), alone)
 @asynccontextmanager
 async def life() -> AsyncIterator[int]:
     yield 1
+
+
+@server.resource("people://{name}", mime_type="text/plain", cache=Cache(ttl_ms=5), size=None)
+def person(name: str) -> str:
+    return name
+
+
+@snodo.resource("people://all", description=None)
+async def people() -> list[str]:
+    return []
+
+
+@server.prompt
+def introduce(name: str, formal: bool = False) -> list[Message | str]:
+    return [Message.user(name), Message("assistant", Image(data=b"")), "x"]
+
+
+@snodo.prompt(title="Alone", complete={"name": ["Ada"], "age": lambda value: [value]})
+def alone_prompt(name: str, age: int) -> str:
+    return name * age
+
+
+@server.complete("introduce", "name")
+def names(value: str, arguments: dict[str, str]) -> list[str]:
+    return [value]
+
+
+assert_type(person("a"), str)
+assert_type(introduce("a", formal=True), list[Message | str])
+assert_type(alone_prompt("a", 1), str)
+assert_type(names("a", {}), list[str])
+
+
+class Note(snodo.Resource):
+    name = "note"
+    uri_template = "note://{id}"
+    cache = Cache(ttl_ms=1)
+
+    async def read(self, params: dict[str, Any], context: Context) -> Any:
+        return params["id"]
+
+
+class Greet(snodo.Prompt):
+    name = "greet"
+    arguments = ({"name": "who", "required": True},)
+
+    def render(self, arguments: dict[str, str], context: Context) -> Any:
+        return Message.user(arguments["who"])
+
+
+server.add(Note, Greet(), people, alone_prompt, StaticResource("a://b", json={"c": 1}))
+server.add(FileResource("a.txt", must_exist=False), DirectoryResource(".", uri_prefix="a://c"))
+with server.changes() as changes:
+    changes.add(Note)
+    changes.remove("prompt", "greet")
+assert_type(changes.changed, set[str])

@@ -1,7 +1,7 @@
 """Programs that must not type-check: where a line is no error, mypy complains of its ignore."""
 
 import snodo
-from snodo import Arg, Cache, Error, Image, Server
+from snodo import Arg, Cache, Error, Image, Message, Server, StaticResource
 
 Server(3)  # type: ignore[arg-type]
 Server("x", validator="most")  # type: ignore[arg-type]
@@ -31,3 +31,25 @@ def third(a: int) -> str:
 
 third("a")  # type: ignore[arg-type]
 server.tool("name")  # type: ignore[call-overload]
+
+
+@server.resource  # type: ignore[arg-type]
+def fourth() -> None: ...
+
+
+@server.resource("a://b", nonsense=1)  # type: ignore[call-arg]
+def fifth() -> None: ...
+
+
+@server.prompt(mime_type="a")  # type: ignore[call-overload, untyped-decorator]
+def sixth() -> None: ...
+
+
+@snodo.prompt(complete=5)  # type: ignore[call-overload, untyped-decorator]
+def seventh() -> None: ...
+
+
+Message("system", "a")  # type: ignore[arg-type]
+StaticResource("a://b", text=b"c")  # type: ignore[arg-type]
+with server.changes() as changes:
+    changes.remove("tools", "a")  # type: ignore[arg-type]
