@@ -4,7 +4,8 @@ from asyncio import AbstractEventLoop
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, final
 
-__all__ = ["Context", "Result", "Runtime", "Serving", "check_schema", "validate"]
+__all__ = ["Context", "Result", "Runtime", "Serving", "check_schema",
+    "uri_template_error", "validate"]
 
 def check_schema(schema: bytes, output: bool) -> tuple[str, str] | None:
     """Say whether a tool's schema is accepted.
@@ -30,13 +31,6 @@ def validate(schema: bytes, instance: bytes) -> list[tuple[str, str]]:
 
 def uri_template_error(text: str) -> str | None:
     """Say why a URI template is not supported; None if it is."""
-
-def uri_template_variables(text: str) -> list[str]:
-    """Name the variables of a URI template, in order.
-
-    Raises:
-        ValueError: If the template is not supported.
-    """
 
 @final
 class Result:

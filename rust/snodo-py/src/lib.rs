@@ -28,7 +28,7 @@ mod _snodo {
     #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]
-    use super::schema::{check_schema, uri_template_error, uri_template_variables, validate};
+    use super::schema::{check_schema, uri_template_error, validate};
     #[pymodule_export]
     use super::server::{PyRuntime, PyServing};
 }

@@ -43,11 +43,3 @@ pub(crate) fn uri_template_error(text: &str) -> Option<String> {
         .err()
         .map(|error| error.to_string())
 }
-
-/// The variables of a URI template, in order.
-#[pyfunction]
-pub(crate) fn uri_template_variables(text: &str) -> PyResult<Vec<String>> {
-    let template =
-        UriTemplate::compile(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-    Ok(template.variables().to_vec())
-}
