@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{demo, object, settings, tool};
+use common::{completable, constant, demo, object, prompt, resource, settings, template, tool};
 use snodo_core::dialect::{self, ALL, Opening};
 use snodo_core::registry::Components;
 use snodo_core::runtime::{Runtime, Settings};
@@ -101,6 +101,161 @@ fn tools_have_names_of_their_own() {
         build(["x", ""]),
         Err("tool must have a non-empty string name".to_owned())
     );
+}
+
+fn built(components: Components) -> Result<(), String> {
+    Runtime::new(settings(), components)
+        .map(|_| ())
+        .map_err(|error| error.to_string())
+}
+
+#[test]
+fn resources_and_templates_have_names_uris_and_texts_of_their_own() {
+    let build = |resources: &[&str], templates: &[&str]| {
+        built(Components {
+            resources: resources.iter().map(|one| resource(one)).collect(),
+            templates: templates.iter().map(|one| template(one, &[])).collect(),
+            ..Components::default()
+        })
+    };
+    let refused = |text: &str| Err(text.to_owned());
+    let x = r#"{"uri":"a:x","name":"x"}"#;
+    let matching = r#"{"uriTemplate":"s://h/{a}","name":"t"}"#;
+    assert_eq!(
+        build(&[x, r#"{"uri":"a:X","name":"X"}"#], &[matching]),
+        Ok(())
+    );
+    assert_eq!(
+        build(&[x, r#"{"uri":"a:y","name":"x"}"#], &[]),
+        refused("resource name \"x\" is already registered by another resource")
+    );
+    assert_eq!(
+        build(&[x], &[r#"{"uriTemplate":"s://h/{a}","name":"x"}"#]),
+        refused("resource name \"x\" is already registered by another resource")
+    );
+    assert_eq!(
+        build(&[x, r#"{"uri":"a:x","name":"y"}"#], &[]),
+        refused("resource URI \"a:x\" is already registered by x")
+    );
+    assert_eq!(
+        build(
+            &[],
+            &[matching, r#"{"uriTemplate":"s://h/{a}","name":"u"}"#]
+        ),
+        refused("resource template \"s://h/{a}\" is already registered by t")
+    );
+    assert_eq!(
+        build(&[r#"{"uri":"s://h/1","name":"one"}"#], &[matching]),
+        refused("resource URI \"s://h/1\" is already matched by t")
+    );
+    // Which URIs two templates share is nobody's business before somebody asks for one.
+    assert_eq!(
+        build(
+            &[],
+            &[matching, r#"{"uriTemplate":"s://h/{b}","name":"u"}"#]
+        ),
+        Ok(())
+    );
+    for nameless in [r#"{"uri":"a:x","name":""}"#, r#"{"uri":"a:x"}"#] {
+        assert_eq!(
+            build(&[nameless], &[]),
+            refused("resource requires a non-empty name")
+        );
+    }
+    assert_eq!(
+        build(&[r#"{"uri":"/x","name":"x"}"#], &[]),
+        refused("resource uri must be an absolute URI")
+    );
+}
+
+#[test]
+fn contents_that_never_change_are_checked_at_once() {
+    for (content, message) in [
+        ("5", "resource contents must be a list of objects"),
+        (
+            "[{}]",
+            "resource content requires exactly one string text or blob field",
+        ),
+        (r#"[{"blob":"A"}]"#, "resource blob must be valid base64"),
+        (
+            r#"[{"uri":5,"text":""}]"#,
+            "resource content requires a URI string",
+        ),
+        (
+            r#"[{"uri":"x","text":""}]"#,
+            "resource content uri must be an absolute URI",
+        ),
+        (
+            r#"[{"text":"","mimeType":1}]"#,
+            "resource content mimeType must be a string",
+        ),
+    ] {
+        let resources = vec![constant(r#"{"uri":"a:x","name":"x"}"#, content)];
+        assert_eq!(
+            built(Components {
+                resources,
+                ..Components::default()
+            }),
+            Err(message.to_owned())
+        );
+    }
+}
+
+#[test]
+fn prompts_have_names_of_their_own_and_so_have_their_arguments() {
+    let build = |definition: &str, completions: &[&str]| {
+        let completions = completions.iter().map(|name| completable(name, None));
+        built(Components {
+            prompts: vec![
+                prompt(r#"{"name":"other"}"#, Vec::new()),
+                prompt(definition, completions.collect()),
+            ],
+            ..Components::default()
+        })
+    };
+    let two = r#"{"name":"x","arguments":[{"name":"a"},{"name":"b"}]}"#;
+    assert_eq!(build(two, &["b", "a"]), Ok(()));
+    for (definition, completions, message) in [
+        (
+            r#"{"name":"other"}"#,
+            &[][..],
+            "prompt name \"other\" is already registered by another prompt",
+        ),
+        (r#"{"name":""}"#, &[], "prompt requires a non-empty name"),
+        (
+            r#"{"name":"x","arguments":[{"name":""}]}"#,
+            &[],
+            "each prompt argument requires a non-empty string name",
+        ),
+        (
+            r#"{"name":"x","arguments":[{"name":"a"},{"name":"a"}]}"#,
+            &[],
+            "prompt argument names must be unique",
+        ),
+        (
+            two,
+            &["c"],
+            "prompt completion_arguments must be unique names declared in arguments",
+        ),
+        (
+            two,
+            &["a", "a"],
+            "prompt completion_arguments must be unique names declared in arguments",
+        ),
+    ] {
+        assert_eq!(build(definition, completions), Err(message.to_owned()));
+    }
+    for completions in [&[""][..], &["a", "a"]] {
+        let note = r#"{"uriTemplate":"s://h/{a}","name":"t"}"#;
+        let refused = "resource completion_arguments must contain unique non-empty strings";
+        assert_eq!(
+            built(Components {
+                templates: vec![template(note, completions)],
+                ..Components::default()
+            }),
+            Err(refused.to_owned())
+        );
+    }
 }
 
 #[test]
