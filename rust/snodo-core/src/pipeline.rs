@@ -77,6 +77,10 @@ pub fn prepare(runtime: &Runtime, body: &[u8], arrival: Arrival) -> Prepared {
 }
 
 /// Shape: the answer to `context`'s request, whose call of `target` gave `outcome`.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "an outcome is used up: there is one answer to a request"
+)]
 pub fn finish(
     runtime: &Runtime,
     context: &Arc<Context>,

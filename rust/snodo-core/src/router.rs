@@ -167,17 +167,15 @@ fn complete<'a>(runtime: &Runtime, completion: Completion) -> Result<Route<'a>, 
     let known = completable.values.as_deref();
     let known = known.map(|values| Completable::complete(values, &value));
     let target = Target::Completion { of, argument };
-    Ok(match known {
-        Some(value) => Route::Known { target, value },
-        None => {
-            let mut given = Object::new();
-            given.insert("value", Json::String(value));
-            given.insert("arguments", Json::Object(arguments));
-            Route::Run {
-                target,
-                arguments: given,
-            }
-        }
+    if let Some(value) = known {
+        return Ok(Route::Known { target, value });
+    }
+    let mut given = Object::new();
+    given.insert("value", Json::String(value));
+    given.insert("arguments", Json::Object(arguments));
+    Ok(Route::Run {
+        target,
+        arguments: given,
     })
 }
 
