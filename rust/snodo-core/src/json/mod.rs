@@ -169,7 +169,7 @@ impl IntoIterator for Object {
 }
 
 /// How many bytes at the start of `text` stand for themselves inside a JSON string.
-fn plain_prefix(text: &[u8]) -> usize {
+pub(crate) fn plain_prefix(text: &[u8]) -> usize {
     const BLOCK: usize = 32;
     let mut at = 0;
     // Most strings end within the first words. In longer ones whole blocks are passed over: without a
