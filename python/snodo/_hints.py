@@ -60,6 +60,8 @@ def is_alias(hint: Any) -> bool:
 def peel(hint: Any) -> tuple[Any, list[Any]]:
     """Take off Annotated, NewType and qualifiers; the metadata comes innermost first."""
     metadata: list[Any] = []
+    if type(hint) is type:
+        return hint, metadata  # a plain class, as most are
     while True:
         origin = typing.get_origin(hint)
         if origin is typing.Annotated:
@@ -100,6 +102,8 @@ def is_union(hint: Any) -> bool:
 
 def union_members(hint: Any) -> tuple[Any, ...]:
     """Give the members of a union, or the hint alone, looking through Annotated and aliases."""
+    if type(hint) is type:
+        return (hint,)
     bare, _ = peel(hint)
     value = alias_value(bare)
     if value is not None and is_union(peel(value)[0]):

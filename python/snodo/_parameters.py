@@ -21,6 +21,9 @@ from ._signature import Slot
 
 EMPTY = inspect.Parameter.empty
 
+# A schema of nothing else admits every value of its type.
+_UNBOUNDED = {"type", "description", "default"}
+
 
 @dataclass(slots=True)
 class Scope:
@@ -164,7 +167,7 @@ def _add(
     result.properties[key] = schema
     if default is EMPTY:
         result.required.append(key)
-    elif optional is None:
+    elif optional is None and not (type(default) is bare and schema.keys() <= _UNBOUNDED):
         _check_default(schema, builder.definitions, default, name, site)
     number = _plain_number(bare)
     result.slots.append(

@@ -170,32 +170,37 @@ impl IntoIterator for Object {
 
 /// How many bytes at the start of `text` stand for themselves inside a JSON string.
 pub(crate) fn plain_prefix(text: &[u8]) -> usize {
-    const BLOCK: usize = 32;
     let mut at = 0;
-    // Most strings end within the first words. In longer ones whole blocks are passed over: without a
-    // branch per byte the compiler compares a register at a time, at nearly the speed of copying.
-    while at < BLOCK {
-        match text.get(at..).and_then(<[u8]>::first_chunk) {
-            Some(word) => match first_special(*word) {
-                Some(offset) => return at + offset,
-                None => at += WORD,
-            },
-            None => break,
+    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
+        if let Some(offset) = first_special(*word) {
+            return at + offset;
+        }
+        at += WORD;
+        // Most strings end within the first words. In longer ones whole blocks are passed over;
+        // where a block is not clean, the words tell where.
+        if at == BLOCK {
+            let blocks = text[at..].chunks_exact(BLOCK);
+            at += BLOCK * blocks.take_while(|block| is_clean(block)).count();
         }
     }
-    let is_special = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\';
-    let blocks = text.get(at..).unwrap_or_default().chunks_exact(BLOCK);
-    let clean = blocks.take_while(|block| {
-        !block
-            .iter()
-            .fold(false, |any, &byte| any | is_special(byte))
-    });
-    at += clean.count() * BLOCK;
-    let rest = &text[at..];
+    let rest = text.get(at..).unwrap_or_default();
     at + rest
         .iter()
         .position(|&byte| is_special(byte))
         .unwrap_or(rest.len())
+}
+
+const BLOCK: usize = 4 * WORD;
+
+/// Without a branch per byte the compiler compares a register at a time.
+fn is_clean(block: &[u8]) -> bool {
+    !block
+        .iter()
+        .fold(false, |any, &byte| any | is_special(byte))
+}
+
+const fn is_special(byte: u8) -> bool {
+    byte < 0x20 || byte == b'"' || byte == b'\\'
 }
 
 const WORD: usize = size_of::<u64>();

@@ -20,10 +20,12 @@ use super::Job;
 use crate::handler::PyTool;
 use crate::imports;
 
-/// How long a call may hold up the queue before another thread takes over.
-const PATIENCE: Duration = Duration::from_micros(500);
+/// How long a call may hold up the queue before another thread takes over. On a busy machine a quick
+/// call is off its core for a millisecond now and then: taking that for blocking costs more, in
+/// threads that wait for the interpreter, than a tool that does block costs here the first time.
+const PATIENCE: Duration = Duration::from_millis(2);
 /// How long the watch goes on looking after it was last needed.
-const WATCH_ROUNDS: u32 = 40;
+const WATCH_ROUNDS: u32 = 10;
 /// How long a thread without work is kept.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
