@@ -174,7 +174,7 @@ pub fn template(definition: &str, completions: &[&str]) -> Template {
     let definition = object(definition);
     let text = member(&definition, "uriTemplate").expect("a template");
     Template {
-        template: UriTemplate::compile(&text).expect("a good template"),
+        template: Some(UriTemplate::compile(&text).expect("a good template")),
         text,
         mime_type: member(&definition, "mimeType"),
         definition,
