@@ -3,8 +3,9 @@
 mod common;
 
 use common::{completable, constant, demo, object, prompt, resource, settings, template, tool};
+use snodo_core::call::{Completed, Target};
 use snodo_core::dialect::{self, ALL, Opening};
-use snodo_core::registry::Components;
+use snodo_core::registry::{Components, Registry};
 use snodo_core::runtime::{Runtime, Settings};
 
 fn refused(change: impl Fn(&mut Settings), message: &str) {
@@ -265,6 +266,47 @@ fn tools_are_found_by_name() {
         assert_eq!(registry.find_tool(&tool.name), Some(at));
     }
     assert_eq!(registry.find_tool("nope"), None);
+}
+
+#[test]
+fn every_component_is_found_and_has_the_time_it_says() {
+    let mut one = resource(r#"{"uri":"a:1","name":"one"}"#);
+    one.timeout_ms = Some(1);
+    let mut two = template(r#"{"uriTemplate":"s://h/{a}","name":"two"}"#, &["a"]);
+    two.timeout_ms = Some(2);
+    let mut three = prompt(r#"{"name":"three"}"#, Vec::new());
+    three.timeout_ms = Some(3);
+    let registry = Registry::build(Components {
+        tools: Vec::new(),
+        resources: vec![one, resource(r#"{"uri":"a:0","name":"zero"}"#)],
+        templates: vec![two],
+        prompts: vec![three, prompt(r#"{"name":"a"}"#, Vec::new())],
+    })
+    .expect("a good catalogue");
+    let (at, uri) = (registry.find_resource("a:1").expect("it"), String::new());
+    let one = Target::Resource { at, uri };
+    let (at, uri) = (
+        registry.find_template("s://h/{a}").expect("it"),
+        String::new(),
+    );
+    let two = Target::Template { at, uri };
+    let three = registry.find_prompt("three").expect("it");
+    let completion = |of| Target::Completion {
+        of,
+        argument: "a".to_owned(),
+    };
+    for (target, timeout_ms) in [
+        (one, 1),
+        (two, 2),
+        (completion(Completed::Template(at)), 2),
+        (Target::Prompt(three), 3),
+        (completion(Completed::Prompt(three)), 3),
+    ] {
+        assert_eq!(registry.timeout_ms(&target), Some(timeout_ms), "{target:?}");
+    }
+    let first = registry.find_prompt("a").expect("it");
+    assert_eq!(registry.timeout_ms(&Target::Prompt(first)), None);
+    assert_eq!(registry.find_resource("a:2"), None);
 }
 
 #[test]
