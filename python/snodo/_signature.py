@@ -105,6 +105,8 @@ class ResourceSpec(NamedTuple):
     where: str = ""
     """``file:line`` of the declaration."""
     completions: tuple[CompletionSpec, ...] = ()
+    matches: Callable[[str], bool | dict[str, str]] | None = None
+    """Of a template outside the supported shapes: whether it matches a URI, and what that binds."""
 
 
 class PromptSpec(NamedTuple):
