@@ -9,6 +9,7 @@
 //! until it falls asleep or is found stuck.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -82,11 +83,7 @@ impl ThreadLane {
             return; // dropping the job answers
         }
         state.queue.push_back(job);
-        if state.leading == 0 {
-            self.lead(&mut state);
-        } else if !state.watching {
-            self.start_watch(&mut state);
-        }
+        self.look_after(&mut state);
     }
 
     /// Ends the threads that sleep, and the others after their calls. Queued calls are dropped.
@@ -112,6 +109,18 @@ impl ThreadLane {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sees to it that what is queued waits for no single call: somebody leads, and is watched.
+    fn look_after(&self, state: &mut State) {
+        if state.queue.is_empty() {
+            return;
+        }
+        if state.leading == 0 {
+            self.lead(state);
+        } else if !state.watching {
+            self.start_watch(state);
+        }
     }
 
     /// Finds a thread to lead, if any may still be had.
@@ -153,7 +162,8 @@ impl ThreadLane {
 
     fn work(&self, py: Python<'_>, seat: usize) {
         while let Some(job) = self.next(py, seat) {
-            run(py, job);
+            // A panic ends its call, which unwinding answers, and neither the thread nor its seat.
+            let _ = catch_unwind(AssertUnwindSafe(|| run(py, job)));
         }
     }
 
@@ -164,9 +174,8 @@ impl ThreadLane {
         let mut done = state.finish(seat);
         loop {
             if let Some(job) = state.take(seat) {
-                if !state.queue.is_empty() && state.leading == 0 {
-                    self.lead(&mut state);
-                }
+                // It may lead now what was queued while every thread was held up, and watched by none.
+                self.look_after(&mut state);
                 drop(state);
                 drop(done);
                 return Some(job);
