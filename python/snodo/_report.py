@@ -1,4 +1,6 @@
-"""Where unexpected exceptions go: into the log, under an id that the client is told."""
+"""What goes into the log: unexpected exceptions, under an id that the client is told, and what the
+transports have to say.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,11 @@ import logging
 from secrets import token_hex
 
 _logger = logging.getLogger("snodo")
+
+
+def tell(level: int, text: str) -> None:
+    """Log a line of the transports."""
+    _logger.log(level, "%s", text)
 
 
 def report(tool: str, exception: BaseException) -> str:

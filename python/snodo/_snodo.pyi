@@ -1,6 +1,6 @@
 """The compiled half of snodo: messages, routing, validation, transports, and the lanes of tools."""
 
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, Task
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, final
 
@@ -210,8 +210,8 @@ class Runtime:
     def attach_loop(self, event_loop: AbstractEventLoop) -> None:
         """Run the coroutines on this loop; to be called on its own thread."""
 
-    def detach_loop(self, event_loop: AbstractEventLoop) -> None:
-        """Take the loop back."""
+    def detach_loop(self, event_loop: AbstractEventLoop) -> list[Task[Any]]:
+        """Take the loop back, and give the tasks of its calls, cancelled."""
 
     def handle(self, message: bytes) -> bytes | None:
         """Serve one message; the answer, or None where there is none."""

@@ -9,6 +9,7 @@ mod error;
 mod handler;
 mod imports;
 mod lane;
+mod log;
 mod result;
 mod schema;
 mod server;

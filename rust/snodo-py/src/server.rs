@@ -8,7 +8,7 @@ use std::os::unix::process::parent_id;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use snodo_core::context::{Arrival, Transport};
@@ -21,21 +21,33 @@ use snodo_server::service::Service;
 use snodo_server::transport::serve_stdio;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::handler::{PyHandler, PyTool, State};
 use crate::lane::{EventLoopLane, ThreadLane};
+use crate::log;
 use crate::settings::{self, Options, configuration_error};
 
 /// The runtime of the transports: one for the process, made at its first use.
-fn tokio_runtime() -> &'static tokio::runtime::Runtime {
-    static RUNTIME: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
-    RUNTIME.get_or_init(|| {
-        tokio::runtime::Builder::new_multi_thread()
+fn tokio_runtime() -> PyResult<&'static tokio::runtime::Runtime> {
+    static RUNTIME: OnceLock<(u32, tokio::runtime::Runtime)> = OnceLock::new();
+    let (process, runtime) = if let Some(made) = RUNTIME.get() {
+        made
+    } else {
+        let made = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .thread_name("snodo-io")
-            .build()
-            .expect("the system has threads and a poller to give")
-    })
+            .build()?;
+        RUNTIME.get_or_init(|| (std::process::id(), made))
+    };
+    if *process != std::process::id() {
+        // Threads do not survive a fork: whoever waited for them would wait for ever.
+        return Err(PyRuntimeError::new_err(
+            "this process was forked from one in which a server was in use already: fork before \
+             the first use, or start processes by \"spawn\"",
+        ));
+    }
+    Ok(runtime)
 }
 
 /// A server that nothing can change any more.
@@ -133,25 +145,41 @@ impl PyRuntime {
         self.event_loop.attach(event_loop)
     }
 
-    fn detach_loop(&self, event_loop: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Takes the loop back. Gives the tasks of calls that were under way, cancelled.
+    fn detach_loop(&self, event_loop: &Bound<'_, PyAny>) -> PyResult<Vec<Py<PyAny>>> {
         self.event_loop.detach(event_loop)
     }
 
     /// Serves one message in this process: the answer, or `None` where there is none.
-    fn handle<'py>(&self, py: Python<'py>, message: &[u8]) -> Option<Bound<'py, PyBytes>> {
+    fn handle<'py>(
+        &self,
+        py: Python<'py>,
+        message: &[u8],
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let runtime = tokio_runtime()?;
         let arrival = Arrival {
             transport: Transport::Direct,
             headers: None,
             principal: None,
         };
-        let answer = py.detach(|| match self.service.prepare(message, arrival) {
+        let answer = match py.detach(|| self.service.prepare(message, arrival)) {
             Prepared::Answer(answer) => Some(answer),
             Prepared::Call(call) => {
-                tokio_runtime().block_on(self.service.run(call, CancelToken::new()))
+                let mut running = Box::pin(self.service.run(call, CancelToken::new()));
+                loop {
+                    let turn = py.detach(|| {
+                        runtime.block_on(async { timeout(TURN, running.as_mut()).await })
+                    });
+                    match turn {
+                        Ok(answer) => break answer,
+                        // Raising drops the call, which cancels it.
+                        Err(_) => py.check_signals()?,
+                    }
+                }
             }
             Prepared::Cancel(_) | Prepared::Silence => None,
-        });
-        answer.map(|answer| PyBytes::new(py, &answer.body))
+        };
+        Ok(answer.map(|answer| PyBytes::new(py, &answer.body)))
     }
 
     /// Binds and begins to serve HTTP.
@@ -184,22 +212,28 @@ impl PyRuntime {
         })?;
         let url = format!("http://{}{}", server.address(), options.path);
         let drain = self.service.runtime().settings.limits.drain_timeout;
-        Ok(PyServing::start(
-            Some(url),
-            signals,
-            drain + LAST_WORDS,
-            |stop| server.serve(stopped(stop)),
-        ))
+        // What draining leaves of its time is the lifespan's.
+        let patience = Patience {
+            signalled: drain + LAST_WORDS,
+            over: drain + LAST_WORDS,
+        };
+        PyServing::start(Some(url), signals.then_some(patience), |stop| {
+            server.serve(stopped(stop))
+        })
     }
 
     /// Begins to serve the two file descriptors, which it takes over.
     #[pyo3(signature = (*, input, output, signals))]
-    fn serve_stdio(&self, input: i32, output: i32, signals: bool) -> PyServing {
+    fn serve_stdio(&self, input: i32, output: i32, signals: bool) -> PyResult<PyServing> {
         #[expect(unsafe_code, reason = "Python hands over plain numbers")]
         // SAFETY: the caller made both with `os.dup` for this call and does not use them again.
         let (input, output) = unsafe { (File::from_raw_fd(input), File::from_raw_fd(output)) };
         let service = self.service.clone();
-        PyServing::start(None, signals, INTERRUPTED, move |stop| async move {
+        let patience = Patience {
+            signalled: INTERRUPTED,
+            over: LAST_WORDS,
+        };
+        PyServing::start(None, signals.then_some(patience), move |stop| async move {
             let told = async {
                 tokio::select! {
                     () = stopped(stop) => {}
@@ -224,8 +258,15 @@ pub(crate) struct PyServing {
     url: Option<String>,
     stop: watch::Sender<bool>,
     done: Arc<Done>,
-    /// Whether signals end it without Python's help.
-    signals: bool,
+}
+
+/// How long a process that a transport owns goes on, whatever Python does meanwhile.
+#[derive(Clone, Copy)]
+struct Patience {
+    /// From the first signal.
+    signalled: Duration,
+    /// From the end of the transport.
+    over: Duration,
 }
 
 /// How a transport ended, once it has.
@@ -236,42 +277,35 @@ struct Done {
 }
 
 impl PyServing {
-    /// Starts a transport. `patience`: time from the first signal, or the end of input, to the end
-    /// of the process, whatever Python does meanwhile.
+    /// Starts a transport. With `patience` it owns the process: signals end it without Python's help.
     fn start<F>(
         url: Option<String>,
-        signals: bool,
-        patience: Duration,
+        patience: Option<Patience>,
         serve: impl FnOnce(watch::Receiver<bool>) -> F,
-    ) -> Self
+    ) -> PyResult<Self>
     where
         F: Future<Output = io::Result<()>> + Send + 'static,
     {
+        log::listen();
+        let runtime = tokio_runtime()?;
         let (stop, stopped) = watch::channel(false);
         let done = Arc::new(Done::default());
-        if signals {
+        if let Some(patience) = patience {
             // Registered before this returns: a signal from here on is not lost.
-            let _within = tokio_runtime().enter();
-            if let Ok(signals) = Signals::new() {
-                tokio_runtime().spawn(signals.end(stop.clone(), patience));
-            }
+            let _within = runtime.enter();
+            runtime.spawn(Signals::new()?.end(stop.clone(), patience.signalled));
         }
         let serving = serve(stopped);
         let told = done.clone();
-        tokio_runtime().spawn(async move {
+        runtime.spawn(async move {
             let outcome = serving.await.map_err(|error| error.to_string());
-            if signals {
-                exit_after(LAST_WORDS, 0);
+            if let Some(patience) = patience {
+                exit_after(patience.over, i32::from(outcome.is_err()));
             }
             *told.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
             told.changed.notify_all();
         });
-        Self {
-            url,
-            stop,
-            done,
-            signals,
-        }
+        Ok(Self { url, stop, done })
     }
 }
 
@@ -290,12 +324,6 @@ impl PyServing {
 
     /// Blocks until it has ended.
     fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        // Without our own signal handling Python's must have its turn now and then.
-        let turn = if self.signals {
-            Duration::from_secs(3600)
-        } else {
-            Duration::from_millis(200)
-        };
         loop {
             let ended = py.detach(|| {
                 let outcome = self
@@ -306,10 +334,11 @@ impl PyServing {
                 let (outcome, _) = self
                     .done
                     .changed
-                    .wait_timeout_while(outcome, turn, |outcome| outcome.is_none())
+                    .wait_timeout_while(outcome, TURN, |outcome| outcome.is_none())
                     .unwrap_or_else(PoisonError::into_inner);
                 outcome.clone()
             });
+            log::deliver(py);
             match ended {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(error)) => return Err(PyOSError::new_err(error)),
@@ -327,10 +356,13 @@ async fn stopped(mut stop: watch::Receiver<bool>) {
     }
 }
 
+/// How often Python's own signal handlers have their turn while its thread waits in here.
+const TURN: Duration = Duration::from_millis(200);
+
 /// Time from a signal to the end of a process that serves a pipe.
 const INTERRUPTED: Duration = Duration::from_millis(400);
 
-/// Time that Python gets to leave its lifespan and end, once a transport that owns the process is over.
+/// Time that Python gets at least to leave its lifespan and end, after what was to be drained.
 const LAST_WORDS: Duration = Duration::from_millis(700);
 
 /// What ends a process from outside.

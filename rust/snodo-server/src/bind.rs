@@ -124,7 +124,10 @@ impl HttpServer {
                             closing.clone(),
                         ));
                     } else {
-                        tracing::warn!("closed a connection unread: {} are open", connections.len());
+                        tracing::warn!(
+                            "closed a connection unread: {} are open, the most that limits allow",
+                            connections.len()
+                        );
                     }
                 }
             }
