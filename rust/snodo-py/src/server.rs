@@ -217,14 +217,20 @@ impl PyRuntime {
             signalled: drain + LAST_WORDS,
             over: drain + LAST_WORDS,
         };
-        PyServing::start(Some(url), signals.then_some(patience), |stop| {
+        PyServing::start(py, Some(url), signals.then_some(patience), |stop| {
             server.serve(stopped(stop))
         })
     }
 
     /// Begins to serve the two file descriptors, which it takes over.
     #[pyo3(signature = (*, input, output, signals))]
-    fn serve_stdio(&self, input: i32, output: i32, signals: bool) -> PyResult<PyServing> {
+    fn serve_stdio(
+        &self,
+        py: Python<'_>,
+        input: i32,
+        output: i32,
+        signals: bool,
+    ) -> PyResult<PyServing> {
         #[expect(unsafe_code, reason = "Python hands over plain numbers")]
         // SAFETY: the caller made both with `os.dup` for this call and does not use them again.
         let (input, output) = unsafe { (File::from_raw_fd(input), File::from_raw_fd(output)) };
@@ -233,17 +239,22 @@ impl PyRuntime {
             signalled: INTERRUPTED,
             over: LAST_WORDS,
         };
-        PyServing::start(None, signals.then_some(patience), move |stop| async move {
-            let told = async {
-                tokio::select! {
-                    () = stopped(stop) => {}
-                    () = orphaned(), if signals => {}
-                }
-            };
-            serve_stdio(service, input, output, told)
-                .await
-                .map_err(io::Error::other)
-        })
+        PyServing::start(
+            py,
+            None,
+            signals.then_some(patience),
+            move |stop| async move {
+                let told = async {
+                    tokio::select! {
+                        () = stopped(stop) => {}
+                        () = orphaned(), if signals => {}
+                    }
+                };
+                serve_stdio(service, input, output, told)
+                    .await
+                    .map_err(io::Error::other)
+            },
+        )
     }
 
     /// Ends the threads that have nothing to do.
@@ -279,6 +290,7 @@ struct Done {
 impl PyServing {
     /// Starts a transport. With `patience` it owns the process: signals end it without Python's help.
     fn start<F>(
+        py: Python<'_>,
         url: Option<String>,
         patience: Option<Patience>,
         serve: impl FnOnce(watch::Receiver<bool>) -> F,
@@ -294,6 +306,9 @@ impl PyServing {
             // Registered before this returns: a signal from here on is not lost.
             let _within = runtime.enter();
             runtime.spawn(Signals::new()?.end(stop.clone(), patience.signalled));
+            // One that came before, on another thread, was Python's, which may not have noticed yet:
+            // a thread that keeps the interpreter is not told.
+            py.check_signals()?;
         }
         let serving = serve(stopped);
         let told = done.clone();
