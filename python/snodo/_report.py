@@ -1,6 +1,4 @@
-"""What goes into the log: unexpected exceptions, under an id that the client is told, and what the
-transports have to say.
-"""
+"""What goes into the log: bugs of tools, under an id clients are told, and the transports' news."""
 
 from __future__ import annotations
 

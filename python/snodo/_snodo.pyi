@@ -200,10 +200,6 @@ class Runtime:
     def versions(self) -> list[str]:
         """The revisions served, newest first."""
 
-    @property
-    def running_threads(self) -> int:
-        """How many plain functions are running just now."""
-
     def set_state(self, value: Any) -> None:
         """Make a value ``context.state``."""
 
@@ -234,9 +230,6 @@ class Runtime:
 
     def serve_stdio(self, *, input: int, output: int, signals: bool) -> Serving:
         """Begin to serve two file descriptors, which are closed at the end."""
-
-    def close(self) -> None:
-        """End the threads that have nothing to do."""
 
 @final
 class Serving:

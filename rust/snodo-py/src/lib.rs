@@ -13,6 +13,7 @@ mod log;
 mod result;
 mod schema;
 mod server;
+mod serving;
 mod settings;
 
 use pyo3::prelude::*;
@@ -30,5 +31,7 @@ mod _snodo {
     #[pymodule_export]
     use super::schema::{check_schema, validate};
     #[pymodule_export]
-    use super::server::{PyRuntime, PyServing};
+    use super::server::PyRuntime;
+    #[pymodule_export]
+    use super::serving::PyServing;
 }

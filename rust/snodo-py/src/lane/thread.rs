@@ -34,7 +34,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 pub(crate) struct ThreadLane {
     state: Mutex<State>,
     work: Condvar,
-    watch: Condvar,
     max_threads: usize,
     this: Weak<ThreadLane>,
 }
@@ -50,7 +49,6 @@ struct State {
     called: usize,
     leading: usize,
     watching: bool,
-    closed: bool,
 }
 
 /// What the watch sees of a thread.
@@ -70,7 +68,6 @@ impl ThreadLane {
         Arc::new_cyclic(|this| Self {
             state: Mutex::default(),
             work: Condvar::new(),
-            watch: Condvar::new(),
             max_threads,
             this: this.clone(),
         })
@@ -79,32 +76,8 @@ impl ThreadLane {
     /// Queues a call. Never blocks and never attaches.
     pub(crate) fn push(&self, job: Job) {
         let mut state = self.lock();
-        if state.closed {
-            return; // dropping the job answers
-        }
         state.queue.push_back(job);
         self.look_after(&mut state);
-    }
-
-    /// Ends the threads that sleep, and the others after their calls. Queued calls are dropped.
-    pub(crate) fn close(&self) {
-        let mut state = self.lock();
-        state.closed = true;
-        let dropped = std::mem::take(&mut state.queue);
-        drop(state);
-        drop(dropped);
-        self.work.notify_all();
-        self.watch.notify_all();
-    }
-
-    /// Calls that are in Python just now.
-    pub(crate) fn running(&self) -> usize {
-        self.lock()
-            .seats
-            .iter()
-            .flatten()
-            .filter(|seat| seat.running.is_some())
-            .count()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -205,9 +178,6 @@ impl ThreadLane {
                 state.called -= 1;
                 break Awake::Work;
             }
-            if state.closed {
-                break Awake::End;
-            }
             let (guard, timeout) = self
                 .work
                 .wait_timeout(state, KEEP_ALIVE)
@@ -246,7 +216,7 @@ impl ThreadLane {
     fn watch(&self) {
         let mut state = self.lock();
         let mut quiet = 0;
-        while !state.closed {
+        loop {
             if state.queue.is_empty() {
                 quiet += 1;
                 if quiet > WATCH_ROUNDS {
@@ -259,11 +229,9 @@ impl ThreadLane {
                     self.lead(&mut state);
                 }
             }
-            state = self
-                .watch
-                .wait_timeout(state, PATIENCE)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            drop(state);
+            thread::sleep(PATIENCE);
+            state = self.lock();
         }
         state.watching = false;
     }
@@ -284,7 +252,7 @@ impl State {
 
     /// Whether this thread goes on with the queue: it leads, or nobody does.
     fn can_continue(&mut self, seat: usize) -> bool {
-        if self.queue.is_empty() || self.closed {
+        if self.queue.is_empty() {
             return false;
         }
         let leading = self.leading;
