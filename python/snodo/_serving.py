@@ -176,10 +176,21 @@ def run(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> None:
 
 
 async def serve(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> None:
-    """Serve on the running loop until stopped, cancelled, or at the end of input."""
+    """Serve on the running loop until stopped, cancelled, or at the end of input.
+
+    Raises:
+        ConfigurationError: If another loop runs the server's coroutines already.
+        OSError: If the address cannot be bound, or the transport fails.
+    """
     import asyncio
 
     loop = asyncio.get_running_loop()
+    if runtime.has_loop:
+        from .errors import ConfigurationError
+
+        raise ConfigurationError(
+            "the server is in use on another event loop already; make a second server"
+        )
     runtime.attach_loop(loop)
     try:
         async with _entered(runtime, lifespan):
@@ -197,13 +208,31 @@ async def serve(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> No
 async def _ended(loop: asyncio.AbstractEventLoop, serving: Serving) -> None:
     import asyncio
 
-    waiting = loop.run_in_executor(None, serving.wait)
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def wait() -> None:
+        error: BaseException | None = None
+        try:
+            serving.wait()
+        except BaseException as raised:
+            error = raised
+        loop.call_soon_threadsafe(_settle, ended, error)
+
+    # A thread of its own: the loop's executor is the application's, and may have but one.
+    threading.Thread(target=wait, name="snodo-wait", daemon=True).start()
     try:
-        await asyncio.shield(waiting)
+        await asyncio.shield(ended)
     except asyncio.CancelledError:
         serving.stop()
-        await waiting
+        await ended
         raise
+
+
+def _settle(ended: asyncio.Future[None], error: BaseException | None) -> None:
+    if error is None:
+        ended.set_result(None)
+    else:
+        ended.set_exception(error)
 
 
 @asynccontextmanager

@@ -25,8 +25,6 @@ class Slot(NamedTuple):
     """Whether a call without it is refused."""
     default: Any = None
     """What an absent argument is, when not required."""
-    text: bool = False
-    """Whether the schema admits a string here, so that a string is never decoded as JSON."""
     number: Literal["int", "float"] | None = None
     """What a JSON number becomes: ``5.0`` the int 5, or ``5`` the float 5.0."""
     null_is_default: bool = False
@@ -47,8 +45,6 @@ class ToolSpec(NamedTuple):
     """How arguments are passed, in signature order; None for ``function(arguments, context)``."""
     output_null: bool = False
     """Whether a returned None is a structured null."""
-    has_output: bool = False
-    """Whether there is an output schema."""
     timeout: float | None = None
     """Seconds; None for the server's default."""
     check_arguments: Callable[[dict[str, Any]], bool] | None = None

@@ -225,8 +225,7 @@ def _serve(options: argparse.Namespace) -> int:
                 on_started=started,
             )
     except OSError as error:
-        where = f"{flags['host']}:{flags['port']}"
-        return _complain(f"cannot serve on {where}: {error.strerror or error}", _FAILED)
+        return _complain(f"cannot serve: {error.strerror or error}", _FAILED)
     finally:
         log.flush()
     return 0
