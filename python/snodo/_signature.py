@@ -1,19 +1,18 @@
 """One look at a callable: its parameters, schema, context slot and binder, as a frozen plan.
 
-Nothing here runs a component; the plan is read once, by the runtime that does.
+Nothing here runs a component; the plan is read once, by the runtime that does. Named tuples, since
+their classes are made in a third of the time of dataclasses, and every start of a server waits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """Where one argument of a call goes."""
 
     key: str | None
@@ -34,8 +33,7 @@ class Slot:
     """Whether null means absent although the published schema does not mention null."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(NamedTuple):
     """All that is known about a tool before the first call."""
 
     name: str
@@ -61,8 +59,7 @@ class ToolSpec:
     """``file:line`` of the declaration."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionSpec:
+class CompletionSpec(NamedTuple):
     """How one argument of a prompt, or one variable of a template, is completed."""
 
     argument: str
@@ -79,8 +76,7 @@ class CompletionSpec:
     """Whether the function takes the context as its third argument."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceSpec:
+class ResourceSpec(NamedTuple):
     """All that is known about a resource or a template before the first read."""
 
     name: str
@@ -109,10 +105,11 @@ class ResourceSpec:
     where: str = ""
     """``file:line`` of the declaration."""
     completions: tuple[CompletionSpec, ...] = ()
+    matches: Callable[[str], bool | dict[str, str]] | None = None
+    """Of a template outside the supported shapes: whether it matches a URI, and what that binds."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptSpec:
+class PromptSpec(NamedTuple):
     """All that is known about a prompt before it is first asked for."""
 
     name: str

@@ -4,8 +4,15 @@ from asyncio import AbstractEventLoop
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, final
 
-__all__ = ["Context", "Result", "Runtime", "Serving", "check_schema",
-    "uri_template_error", "validate"]
+__all__ = [
+    "Context",
+    "Result",
+    "Runtime",
+    "Serving",
+    "check_schema",
+    "uri_template_error",
+    "validate",
+]
 
 def check_schema(schema: bytes, output: bool) -> tuple[str, str] | None:
     """Say whether a tool's schema is accepted.
