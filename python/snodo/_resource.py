@@ -73,8 +73,8 @@ class Resource:
     def matches(self, uri: str) -> bool | dict[str, str]:
         """Tell whether a template matches a URI, where its shape is one that snodo does not know.
 
-        Overriding it replaces the matching of ``uri_template``, which may then have any text. Called
-        for every read that no direct resource answers: it must be quick, and is no coroutine.
+        Overriding it replaces the matching of ``uri_template``, which may then have any text. It is
+        called for every read that no direct resource answers, so it must be quick; no coroutine.
 
         Args:
             uri: The URI asked for.

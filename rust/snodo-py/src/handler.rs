@@ -27,7 +27,10 @@ pub(crate) struct State(Arc<Mutex<Option<Py<PyAny>>>>);
 
 impl State {
     pub(crate) fn set(&self, value: Option<Py<PyAny>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = value;
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *state, value);
+        drop(state);
+        drop(before); // after the lock: dropping it may run Python code that looks here
     }
 
     pub(crate) fn get<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
