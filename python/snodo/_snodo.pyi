@@ -216,6 +216,15 @@ class Runtime:
             ConfigurationError: If they cannot be offered together; then nothing has changed.
         """
 
+    def end_threads(self, seconds: float) -> bool:
+        """End the plain functions that still run, as the process is about to end.
+
+        Each raises SystemExit at its next instruction.
+
+        Returns:
+            Whether all have ended within the time.
+        """
+
     def set_state(self, value: Any) -> None:
         """Make a value ``context.state``."""
 
