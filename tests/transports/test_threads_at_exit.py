@@ -72,22 +72,29 @@ def test_a_call_that_outlives_its_deadline_does_not_abort_a_script(tmp_path, too
     assert ended.returncode == 0, ended.stderr
 
 
+FORKS = """
+    import os
+    from snodo import Server
+
+    server = Server("forks")
+
+    @server.tool
+    def fork() -> str:
+        return wait(os.fork())
+
+    @server.tool
+    async def fork_async() -> str:
+        return wait(os.fork())
+
+    def wait(child: int) -> str:
+        if child == 0:
+            return "child"
+        return str(os.waitpid(child, 0)[1])
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_process_forked_by_a_tool_ends_with_its_call(tmp_path, serve_process):
-    with serve_process(
-        """
-        import os
-        from snodo import Server
-
-        server = Server("forks")
-
-        @server.tool
-        def fork() -> str:
-            child = os.fork()
-            if child == 0:
-                return "child"
-            _, status = os.waitpid(child, 0)
-            return str(status)
-        """
-    ) as client:
-        assert client.call("fork")["content"][0]["text"] == "0"
+@pytest.mark.parametrize("tool", ["fork", "fork_async"])
+def test_a_process_forked_by_a_tool_ends_with_its_call(serve_process, tool):
+    session = serve_process(FORKS)
+    assert session.call(tool, {})["content"][0]["text"] == "0"

@@ -22,7 +22,7 @@ use tokio::time::timeout;
 use crate::component::Declared;
 use crate::handler::{State, Terms};
 use crate::lane::{EventLoopLane, ThreadLane};
-use crate::serving::{Patience, PyServing, TURN, orphaned, stopped, tokio_runtime};
+use crate::serving::{Patience, PyServing, TURN, end_if_forked, orphaned, stopped, tokio_runtime};
 use crate::settings::{Options, configuration_error};
 
 /// A server that nothing can change any more.
@@ -40,6 +40,7 @@ pub(crate) struct PyRuntime {
 impl PyRuntime {
     #[new]
     fn new(options: &Bound<'_, PyDict>, offered: &Bound<'_, PyDict>) -> PyResult<Self> {
+        end_if_forked(); // remembers which process is the server's
         let given = Options(options);
         let terms = Terms {
             validator: given.validator()?,

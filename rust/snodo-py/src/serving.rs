@@ -65,7 +65,7 @@ impl Patience {
     /// Whoever reads from a pipe is waiting for its end.
     pub(crate) const PIPE: Self = Self {
         signalled: Duration::from_millis(400),
-        over: LAST_WORDS,
+        over: Duration::from_millis(900),
     };
 
     /// What draining leaves of its time is the lifespan's.
