@@ -1,6 +1,7 @@
 """The server behind the wire cases: small, fixed, with verbatim schemas."""
 
 import asyncio
+from typing import ClassVar
 
 from snodo import (
     Audio,
@@ -210,7 +211,7 @@ class Note(Resource):
     description = "What a handler is given."
     uri_template = "note://store/{id}"
     mime_type = "application/json"
-    complete = {"id": ["10", "11", "2"]}
+    complete: ClassVar = {"id": ["10", "11", "2"]}
 
     def read(self, params, context):
         return params
@@ -251,14 +252,14 @@ class Summarise(Prompt):
     name = "summarise"
     title = "Summarise"
     description = "Ask for a summary."
-    arguments = [
+    arguments: ClassVar = [
         {"name": "text", "title": "Text", "description": "What to summarise.", "required": True},
         {"name": "tone", "required": False},
         {"name": "length"},
     ]
-    icons = [{"src": "https://example.com/i.png"}]
-    metadata = {"com.example/stamp": 7}
-    complete = {"tone": ["formal", "friendly", "Frank"]}
+    icons: ClassVar = [{"src": "https://example.com/i.png"}]
+    metadata: ClassVar = {"com.example/stamp": 7}
+    complete: ClassVar = {"tone": ["formal", "friendly", "Frank"]}
 
     def render(self, arguments, context):
         return " ".join(f"{name}={arguments[name]}" for name in sorted(arguments))
