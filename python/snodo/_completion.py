@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from types import FrameType
 from typing import Any
@@ -172,7 +171,7 @@ def attach(
     if earlier is not None and earlier.function is not None:
         raise site.refuse(f"complete.{argument}", "is completed already", "remove one of the two")
     rest = tuple(one for one in spec.completions if one.argument != argument)
-    components.replace(kind, replace(spec, completions=(*rest, new)))
+    components.replace(kind, spec._replace(completions=(*rest, new)))
 
 
 def _target(components: Components, target: Any) -> tuple[str, Any]:

@@ -76,7 +76,6 @@ def function_spec(
         is_async=subject.is_async,
         slots=tuple(parameters.slots) if parameters else None,
         output_null=admits_null(output),
-        has_output=output is not None,
         timeout=checked_timeout(options.timeout, site),
         where=site.where,
     )
@@ -112,7 +111,6 @@ def class_spec(call: Any, options: Options, site: Site) -> ToolSpec:
         is_async=is_async,
         slots=None,
         output_null=admits_null(output),
-        has_output=output is not None,
         timeout=checked_timeout(options.timeout, site),
         where=site.where,
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from . import _hints
-from ._algebra import admits, with_default
+from ._algebra import with_default
 from ._arg import Arg
 from ._constraints import apply
 from ._convert import converter, number_kind
@@ -178,7 +178,6 @@ def _add(
             convert=None if number else converter(bare, key, scope.local, schema),
             required=default is EMPTY,
             default=None if default is EMPTY else default,
-            text=admits(schema, "string", builder.definitions),
             number=number,
             null_is_default=optional is not None,
         )

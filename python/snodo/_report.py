@@ -1,4 +1,4 @@
-"""Where unexpected exceptions go: into the log, under an id that the client is told."""
+"""What goes into the log: bugs of tools, under an id clients are told, and the transports' news."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ import logging
 from secrets import token_hex
 
 _logger = logging.getLogger("snodo")
+
+
+def tell(level: int, text: str) -> None:
+    """Log a line of the transports."""
+    _logger.log(level, "%s", text)
 
 
 def report(kind: str, name: str, exception: BaseException) -> str:

@@ -70,6 +70,20 @@ class Resource:
         """
         raise NotImplementedError
 
+    def matches(self, uri: str) -> bool | dict[str, str]:
+        """Tell whether a template matches a URI, where its shape is one that snodo does not know.
+
+        Overriding it replaces the matching of ``uri_template``, which may then have any text. It is
+        called for every read that no direct resource answers, so it must be quick; no coroutine.
+
+        Args:
+            uri: The URI asked for.
+
+        Returns:
+            False, True, or the variables that the URI binds: strings, none of them named ``uri``.
+        """
+        raise NotImplementedError
+
     def __init_subclass__(cls, *, abstract: bool = False, **kwargs: Any) -> None:
         """Check the definition.
 
@@ -93,7 +107,9 @@ class Resource:
             raise site.refuse(
                 "read", "is missing", "write def read(self, params, context) in the class"
             )
-        resource_class_spec(unbound(cls, "read"), parts(cls, site), site)
+        resource_class_spec(
+            unbound(cls, "read"), parts(cls, site), site, matches=_own_matcher(cls, cls, site)
+        )
 
 
 def parts(resource: Any, site: Site) -> ResourceOptions:
@@ -118,6 +134,29 @@ def parts(resource: Any, site: Site) -> ResourceOptions:
     return ResourceOptions(uri=template if uri is None else uri, **found)
 
 
+def _own_matcher(cls: Any, owner: Any, site: Site) -> Callable[[str], Any] | None:
+    """Give the ``matches`` of a class that has one of its own.
+
+    Raises:
+        DeclarationError: If it belongs to a direct resource, or is a coroutine function.
+    """
+    own = getattr(cls, "matches", None)
+    if own is None or own is Resource.matches:
+        return None
+    if getattr(cls, "uri_template", None) is None:
+        raise site.refuse("matches", "belongs to a template", "write uri_template instead of uri")
+    if not callable(own) or _is_coroutine(own):
+        raise site.refuse("matches", "must be a plain method", "write def matches(self, uri)")
+    matcher: Callable[[str], Any] = owner.matches
+    return matcher
+
+
+def _is_coroutine(function: Any) -> bool:
+    import inspect
+
+    return inspect.iscoroutinefunction(function)
+
+
 def registered(resource: Any) -> ResourceSpec:
     """Give the spec of a resource object at registration, where every part is checked again.
 
@@ -133,6 +172,12 @@ def registered(resource: Any) -> ResourceSpec:
     where = getattr(type(resource), "__snodo_where__", "") or type(resource).__module__
     site = Site(where, f"resource {resource.name!r}")
     try:
-        return resource_class_spec(resource.read, parts(resource, site), site, resource)
+        return resource_class_spec(
+            resource.read,
+            parts(resource, site),
+            site,
+            resource,
+            _own_matcher(type(resource), resource, site),
+        )
     except DeclarationError as error:
         raise ConfigurationError(str(error)) from None

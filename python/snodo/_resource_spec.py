@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -95,9 +95,15 @@ def resource_spec(
 
 
 def resource_class_spec(
-    read: Any, options: ResourceOptions, site: Site, instance: Any = None
+    read: Any,
+    options: ResourceOptions,
+    site: Site,
+    instance: Any = None,
+    matches: Callable[[str], bool | dict[str, str]] | None = None,
 ) -> ResourceSpec:
     """Give the spec of a resource written as a class; ``read`` takes variables and context.
+
+    With ``matches`` the template is only shown: it may have any shape.
 
     Raises:
         DeclarationError: If a part is wrong.
@@ -105,7 +111,7 @@ def resource_class_spec(
     name = checked_name(options.name, site)
     title = checked_text(options.title, "title", site)
     description = checked_text(options.description, "description", site)
-    uri, template = checked_address(options.uri, site)
+    uri, template = checked_address(options.uri, site, own_matcher=matches is not None)
     mime_type = checked_text(options.mime_type, "mime_type", site)
     parts = definition(
         options, site, name=name, title=title, description=description, uri=uri, template=template
@@ -126,6 +132,7 @@ def resource_class_spec(
         timeout=checked_timeout(options.timeout, site),
         where=site.where,
         completions=_completions(options, known, template, site, None, instance),
+        matches=matches,
     )
 
 
@@ -160,7 +167,9 @@ def definition(
     )
 
 
-def checked_address(value: Any, site: Site) -> tuple[str | None, str | None]:
+def checked_address(
+    value: Any, site: Site, *, own_matcher: bool = False
+) -> tuple[str | None, str | None]:
     """Give URI and template, one of which is None.
 
     Raises:
@@ -174,7 +183,7 @@ def checked_address(value: Any, site: Site) -> tuple[str | None, str | None]:
         )
     text = str(checked_json(value, "uri", site))
     if _template.is_template(text):
-        reason = _template.refusal(text)
+        reason = None if own_matcher else _template.refusal(text)
         if reason is not None:
             raise site.refuse(
                 "uri",

@@ -10,6 +10,7 @@ import io
 import json
 import os
 import sys
+import threading
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,14 @@ if TYPE_CHECKING:
 
     Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
     Start = Callable[[], Serving]
+
+
+# One background loop, and one lifespan, however many threads ask first.
+_starting = threading.Lock()
+
+# How long calls may clean up when nobody runs them any more. A process that was told to end has
+# little more than this, and its lifespan is still to come.
+_CLEANING = 0.2
 
 
 def handle(
@@ -43,7 +52,9 @@ def handle(
         # Unpaired surrogates are for the reader to refuse, not for the codec.
         message = message.encode("utf-8", "surrogatepass")
     if (runtime.has_coroutines or lifespan is not None) and not runtime.has_loop:
-        _background_loop(runtime, lifespan)
+        with _starting:
+            if not runtime.has_loop:  # somebody else may have been first
+                _background_loop(runtime, lifespan)
     answer = runtime.handle(message)
     return None if answer is None else json.loads(answer)
 
@@ -60,6 +71,7 @@ def http(
     on_started: Callable[[str], None] | None = None,
 ) -> Start:
     """Prepare to serve HTTP; the result starts it."""
+    signals = signals and _on_main_thread()
 
     def bind() -> Serving:
         return runtime.serve_http(
@@ -88,6 +100,7 @@ def stdio(
     on_started: Callable[[str], None] | None = None,
 ) -> Start:
     """Prepare to serve standard input and a duplicate of standard output; the result starts it."""
+    signals = signals and _on_main_thread()
 
     def begin() -> Serving:
         return runtime.serve_stdio(input=_take_stdin(), output=stdout_fd, signals=signals)
@@ -121,6 +134,10 @@ def take_stdout() -> int:
     if sys.stdout is not None:
         sys.stdout.flush()
     ours = os.dup(1)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # It belongs to a log from here on, where half lines and encoding errors help nobody. Said
+        # while it is what it was opened as: a file is asked for its position, which no pipe has.
+        sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
     try:
         os.dup2(2, 1)
     except OSError:
@@ -128,9 +145,6 @@ def take_stdout() -> int:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
         os.close(nowhere)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # It belongs to a log now, where half lines and encoding errors help nobody.
-        sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
     return ours
 
 
@@ -162,15 +176,31 @@ def run(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> None:
 
 
 async def serve(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> None:
-    """Serve on the running loop until stopped, cancelled, or at the end of input."""
+    """Serve on the running loop until stopped, cancelled, or at the end of input.
+
+    Raises:
+        ConfigurationError: If another loop runs the server's coroutines already.
+        OSError: If the address cannot be bound, or the transport fails.
+    """
     import asyncio
 
     loop = asyncio.get_running_loop()
+    if runtime.has_loop:
+        from .errors import ConfigurationError
+
+        raise ConfigurationError(
+            "the server is in use on another event loop already; make a second server"
+        )
     runtime.attach_loop(loop)
     try:
         async with _entered(runtime, lifespan):
-            serving = start()
-            await _ended(loop, serving)
+            try:
+                await _ended(loop, start())
+            finally:
+                # What the lifespan gave is theirs until they are gone.
+                left = runtime.detach_loop(loop)
+                if left:
+                    await asyncio.wait(left, timeout=_CLEANING)
     finally:
         runtime.detach_loop(loop)
 
@@ -178,13 +208,31 @@ async def serve(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> No
 async def _ended(loop: asyncio.AbstractEventLoop, serving: Serving) -> None:
     import asyncio
 
-    waiting = loop.run_in_executor(None, serving.wait)
+    ended: asyncio.Future[None] = loop.create_future()
+
+    def wait() -> None:
+        error: BaseException | None = None
+        try:
+            serving.wait()
+        except BaseException as raised:
+            error = raised
+        loop.call_soon_threadsafe(_settle, ended, error)
+
+    # A thread of its own: the loop's executor is the application's, and may have but one.
+    threading.Thread(target=wait, name="snodo-wait", daemon=True).start()
     try:
-        await asyncio.shield(waiting)
+        await asyncio.shield(ended)
     except asyncio.CancelledError:
         serving.stop()
-        await waiting
+        await ended
         raise
+
+
+def _settle(ended: asyncio.Future[None], error: BaseException | None) -> None:
+    if error is None:
+        ended.set_result(None)
+    else:
+        ended.set_exception(error)
 
 
 @asynccontextmanager
@@ -195,6 +243,11 @@ async def _entered(runtime: Runtime, lifespan: Lifespan | None) -> AsyncIterator
     async with lifespan() as state:
         runtime.set_state(state)
         yield
+
+
+def _on_main_thread() -> bool:
+    """Tell whether signals are ours to take; elsewhere they stay the main thread's."""
+    return threading.current_thread() is threading.main_thread()
 
 
 def _owning_signals(start: Callable[[], Serving]) -> Serving:
@@ -218,7 +271,6 @@ def _background_loop(runtime: Runtime, lifespan: Lifespan | None) -> None:
     """Run coroutines on a thread of their own, where nobody has given them a loop."""
     import asyncio
     import atexit
-    import threading
     from concurrent.futures import Future
 
     ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
@@ -226,10 +278,12 @@ def _background_loop(runtime: Runtime, lifespan: Lifespan | None) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
-        runtime.attach_loop(loop)
         async with _entered(runtime, lifespan):
+            # Not before: a lifespan that fails leaves no loop that seems to run.
+            runtime.attach_loop(loop)
             ready.set_result((loop, over))
             await over.wait()
+            runtime.detach_loop(loop)
 
     def thread() -> None:
         try:

@@ -1,19 +1,18 @@
 """One look at a callable: its parameters, schema, context slot and binder, as a frozen plan.
 
-Nothing here runs a component; the plan is read once, by the runtime that does.
+Nothing here runs a component; the plan is read once, by the runtime that does. Named tuples, since
+their classes are made in a third of the time of dataclasses, and every start of a server waits.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """Where one argument of a call goes."""
 
     key: str | None
@@ -26,16 +25,13 @@ class Slot:
     """Whether a call without it is refused."""
     default: Any = None
     """What an absent argument is, when not required."""
-    text: bool = False
-    """Whether the schema admits a string here, so that a string is never decoded as JSON."""
     number: Literal["int", "float"] | None = None
     """What a JSON number becomes: ``5.0`` the int 5, or ``5`` the float 5.0."""
     null_is_default: bool = False
     """Whether null means absent although the published schema does not mention null."""
 
 
-@dataclass(frozen=True, slots=True)
-class ToolSpec:
+class ToolSpec(NamedTuple):
     """All that is known about a tool before the first call."""
 
     name: str
@@ -49,8 +45,6 @@ class ToolSpec:
     """How arguments are passed, in signature order; None for ``function(arguments, context)``."""
     output_null: bool = False
     """Whether a returned None is a structured null."""
-    has_output: bool = False
-    """Whether there is an output schema."""
     timeout: float | None = None
     """Seconds; None for the server's default."""
     check_arguments: Callable[[dict[str, Any]], bool] | None = None
@@ -61,8 +55,7 @@ class ToolSpec:
     """``file:line`` of the declaration."""
 
 
-@dataclass(frozen=True, slots=True)
-class CompletionSpec:
+class CompletionSpec(NamedTuple):
     """How one argument of a prompt, or one variable of a template, is completed."""
 
     argument: str
@@ -79,8 +72,7 @@ class CompletionSpec:
     """Whether the function takes the context as its third argument."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResourceSpec:
+class ResourceSpec(NamedTuple):
     """All that is known about a resource or a template before the first read."""
 
     name: str
@@ -109,10 +101,11 @@ class ResourceSpec:
     where: str = ""
     """``file:line`` of the declaration."""
     completions: tuple[CompletionSpec, ...] = ()
+    matches: Callable[[str], bool | dict[str, str]] | None = None
+    """Of a template outside the supported shapes: whether it matches a URI, and what that binds."""
 
 
-@dataclass(frozen=True, slots=True)
-class PromptSpec:
+class PromptSpec(NamedTuple):
     """All that is known about a prompt before it is first asked for."""
 
     name: str

@@ -1,11 +1,18 @@
 """The compiled half of snodo: messages, routing, validation, transports, and the lanes of tools."""
 
-from asyncio import AbstractEventLoop
+from asyncio import AbstractEventLoop, Task
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, final
 
-__all__ = ["Context", "Result", "Runtime", "Serving", "check_schema",
-    "uri_template_error", "validate"]
+__all__ = [
+    "Context",
+    "Result",
+    "Runtime",
+    "Serving",
+    "check_schema",
+    "uri_template_error",
+    "validate",
+]
 
 def check_schema(schema: bytes, output: bool) -> tuple[str, str] | None:
     """Say whether a tool's schema is accepted.
@@ -202,10 +209,6 @@ class Runtime:
     def versions(self) -> list[str]:
         """The revisions served, newest first."""
 
-    @property
-    def running_threads(self) -> int:
-        """How many plain functions are running just now."""
-
     def replace(self, offered: dict[str, list[Any]]) -> None:
         """Offer other components from the next request on; calls under way end as they began.
 
@@ -219,8 +222,8 @@ class Runtime:
     def attach_loop(self, event_loop: AbstractEventLoop) -> None:
         """Run the coroutines on this loop; to be called on its own thread."""
 
-    def detach_loop(self, event_loop: AbstractEventLoop) -> None:
-        """Take the loop back."""
+    def detach_loop(self, event_loop: AbstractEventLoop) -> list[Task[Any]]:
+        """Take the loop back, and give the tasks of its calls, cancelled."""
 
     def handle(self, message: bytes) -> bytes | None:
         """Serve one message; the answer, or None where there is none."""
@@ -243,9 +246,6 @@ class Runtime:
 
     def serve_stdio(self, *, input: int, output: int, signals: bool) -> Serving:
         """Begin to serve two file descriptors, which are closed at the end."""
-
-    def close(self) -> None:
-        """End the threads that have nothing to do."""
 
 @final
 class Serving:

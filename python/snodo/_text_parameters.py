@@ -101,7 +101,6 @@ def _read(
             convert=None if reading.parse is None else _convert(reading.parse, key, what),
             required=default is EMPTY,
             default=None if default is EMPTY else default,
-            text=True,
         ),
         title=schema.get("title"),
         description=schema.get("description") or subject.texts.get(name),

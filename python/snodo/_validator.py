@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from ._signature import ToolSpec
@@ -14,8 +13,7 @@ def held(spec: ToolSpec, validator: Any) -> ToolSpec:
     """Give the spec with checks that ask this validator."""
     definition = json.loads(spec.definition)
     output = definition.get("outputSchema")
-    return replace(
-        spec,
+    return spec._replace(
         check_arguments=_check(validator, definition["inputSchema"]),
         check_output=None if output is None else _check(validator, output),
     )

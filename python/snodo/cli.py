@@ -225,8 +225,7 @@ def _serve(options: argparse.Namespace) -> int:
                 on_started=started,
             )
     except OSError as error:
-        where = f"{flags['host']}:{flags['port']}"
-        return _complain(f"cannot serve on {where}: {error.strerror or error}", _FAILED)
+        return _complain(f"cannot serve: {error.strerror or error}", _FAILED)
     finally:
         log.flush()
     return 0
@@ -348,13 +347,26 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+class _Help(argparse.HelpFormatter):
+    """Help as wide as the terminal, found out without `shutil`, which takes longer to import."""
+
+    def __init__(self, prog: str) -> None:
+        try:
+            columns = os.get_terminal_size(2).columns
+        except OSError:
+            columns = 80
+        super().__init__(prog, width=columns - 2)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="snodo", description="Serve and inspect MCP servers.")
+    parser = argparse.ArgumentParser(
+        prog="snodo", description="Serve and inspect MCP servers.", formatter_class=_Help
+    )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     def command(name: str, run: Callable[..., int], help: str, *, target: str | None = "?") -> Any:
-        added = commands.add_parser(name, help=help)
+        added = commands.add_parser(name, help=help, formatter_class=_Help)
         added.add_argument(
             "target",
             nargs=target,

@@ -47,10 +47,12 @@ class Error(Exception):
 
         Raises:
             TypeError: If ``code`` is not an int or ``message`` not a string.
-            ValueError: If ``kind`` is not one of the known kinds.
+            ValueError: If ``code`` does not fit 64 bits, or ``kind`` is not one of the known kinds.
         """
         if type(code) is not int:
             raise TypeError(f"Error code must be an int, not {type(code).__name__}")
+        if not -(1 << 63) <= code < 1 << 63:
+            raise ValueError("Error code must fit 64 bits")
         if not isinstance(message, str):
             raise TypeError(f"Error message must be a string, not {type(message).__name__}")
         if kind not in _KINDS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from _thread import allocate_lock
 from typing import TYPE_CHECKING, overload
 
 from . import _options
@@ -128,6 +129,7 @@ class Server:
         self._frozen = False
         self._loopless = False
         self._made: Runtime | None = None
+        self._making = allocate_lock()
 
     def __repr__(self) -> str:
         """Show what is served."""
@@ -432,7 +434,13 @@ class Server:
 
     def _runtime(self, threads: int | None = None, debug: bool = False) -> Runtime:
         """Give the frozen server, made at the first call."""
-        if self._made is None:
+        with self._making:
+            if self._made is not None:
+                if threads is not None or debug:
+                    raise ConfigurationError(
+                        f"Server {self.name!r} is in use already: give threads and debug to Server"
+                    )
+                return self._made
             from ._snodo import Runtime
 
             settings, components = self._freeze()
@@ -440,7 +448,7 @@ class Server:
                 settings["threads"] = _options.count("threads", threads)
             settings["debug"] = settings["debug"] or debug
             self._made = Runtime(settings, components)
-        return self._made
+            return self._made
 
     def _declare(self, kind: str, function: Any, options: dict[str, Any], frame: FrameType) -> Any:
         self._refuse_frozen()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from driver import StdioServer, request
+from driver import StdioServer, request, wait_until
 
 BUSY = """
 import asyncio
@@ -201,3 +202,112 @@ def test_quick_calls_do_not_grow_the_threads(serve_process: Any) -> None:
     for n in range(300):
         session.text("quick", {"n": n})
     assert session.call("threads")["structuredContent"] < 12
+
+
+SATURATED = """
+import sys
+import threading
+import time
+
+from snodo import Server
+
+server = Server("saturated", version="1.0.0", threads=2)
+gate = threading.Event()
+
+
+@server.tool
+def hold() -> str:
+    print("hold begins", file=sys.stderr, flush=True)
+    gate.wait(10)
+    return "released"
+
+
+@server.tool
+async def release() -> str:
+    gate.set()
+    return "done"
+
+
+@server.tool
+def surprise() -> str:
+    time.sleep(3)
+    return "late"
+
+
+@server.tool
+def quick() -> str:
+    return "done"
+"""
+
+
+def test_a_call_does_not_wait_behind_another_when_a_thread_is_free_again(
+    write_app: Callable[[str], Path],
+) -> None:
+    """What waited for a thread is led by the first to come back, which may be held up in turn."""
+    server = StdioServer(write_app(SATURATED))
+    try:
+        for n in range(2):
+            server.write_message(request("tools/call", {"name": "hold"}, id=f"hold {n}"))
+        wait_until(lambda: server.log().count("hold begins") == 2, "two held threads")
+        time.sleep(0.2)  # by now nothing looks after the queue, for it has long been empty
+        server.write_message(request("tools/call", {"name": "surprise"}, id="surprise"))
+        server.write_message(request("tools/call", {"name": "quick"}, id="quick"))
+        server.ask(request("tools/list", id="list"))
+        server.write_message(request("tools/call", {"name": "release"}, id="release"))
+        begun = time.monotonic()
+        answered = {server.read_message()["id"] for _ in range(4)}
+        assert answered == {"hold 0", "hold 1", "release", "quick"}
+        assert time.monotonic() - begun < 2, "quick waited for surprise"
+    finally:
+        server.close()
+
+
+FLAKY = """
+import asyncio
+
+Task = asyncio.Task
+tried = 0
+
+
+def flaky(*args, **options):
+    global tried
+    tried += 1
+    if tried == 1:
+        args[0].close()
+        raise MemoryError
+    return Task(*args, **options)
+
+
+class Flaky(Task):
+    def __new__(cls, *args, **options):
+        return flaky(*args, **options)
+
+
+asyncio.Task = Flaky
+
+from snodo import Server
+
+server = Server("flaky", version="1.0.0")
+
+
+@server.tool
+async def echo(n: int) -> str:
+    return str(n)
+"""
+
+
+def test_a_task_that_cannot_be_made_loses_its_own_call_only(
+    write_app: Callable[[str], Path],
+) -> None:
+    server = StdioServer(write_app(FLAKY))
+    try:
+        calls = [
+            request("tools/call", {"name": "echo", "arguments": {"n": n}}, id=n) for n in range(20)
+        ]
+        server.write(b"".join(json.dumps(call).encode() + b"\n" for call in calls))
+        answers = [server.read_message() for _ in calls]
+        failed = [answer for answer in answers if "error" in answer]
+        assert [answer["id"] for answer in failed] == [0]
+        assert failed[0]["error"]["code"] == -32603
+    finally:
+        server.close()

@@ -245,6 +245,21 @@ def test_what_a_module_prints_does_not_spoil_the_output(run: Run, write: Write) 
     assert "C level" in done.stderr
 
 
+def test_output_goes_into_a_file_while_errors_go_down_a_pipe(tmp_path: Path, write: Write) -> None:
+    write("app.py", GREETER)
+    with (tmp_path / "out.txt").open("wb") as file:
+        done = subprocess.run(
+            [sys.executable, "-m", "snodo", "call", "app.py", "greet", "name=Ada"],
+            cwd=tmp_path,
+            env=clean_environment(),
+            stdout=file,
+            stderr=subprocess.PIPE,
+            timeout=30,
+        )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "out.txt").read_text() == "Hello, Ada!\n"
+
+
 def test_call_reads_arguments_by_their_schema(run: Run, write: Write) -> None:
     write("app.py", GREETER)
     done = run("call", "app.py", "greet", "name=7", "times=2")

@@ -284,6 +284,7 @@ def test_connections_over_the_limit_are_closed_unread(write_app: Callable[[str],
                 assert read_reply(connection).status == 200
             with server.connect() as third:
                 assert closed_within(third, 5) == b""
+        server.wait_for_log("closed a connection unread: 2 are open")
         wait_until(lambda: served(server), "a place for a new connection")
     finally:
         server.close()

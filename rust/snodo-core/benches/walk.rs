@@ -11,14 +11,32 @@ mod common;
 use std::hint::black_box;
 use std::time::Instant;
 
-use common::{demo, http};
+use common::{constant, demo, http, server, template};
 use snodo_core::envelope;
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Value;
 use snodo_core::pipeline::{Prepared, finish, prepare};
+use snodo_core::registry::Components;
+use snodo_core::runtime::Runtime;
 
 const CALL: &str = r#"{"jsonrpc":"2.0","id":12345,"method":"tools/call","params":{"name":"greet","arguments":{"name":"Ada Lovelace"},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench-client","version":"1.0.0"},"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{},"url":{}},"roots":{},"sampling":{}},"progressToken":"0123456789"}}}"#;
 const LIST: &str = r#"{"jsonrpc":"2.0","id":12345,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+
+const READ: &str = r#"{"jsonrpc":"2.0","id":12345,"method":"resources/read","params":{"uri":"URI","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+
+/// One resource that never changes and one template.
+fn readable() -> Runtime {
+    let definition = r#"{"uri":"cfg://app/main","name":"main"}"#;
+    let content = format!(r#"[{{"text":"{}"}}]"#, "0123456789".repeat(100));
+    server(Components {
+        resources: vec![constant(definition, &content)],
+        templates: vec![template(
+            r#"{"uriTemplate":"note://{store}/{+path}","name":"note"}"#,
+            &[],
+        )],
+        ..Components::default()
+    })
+}
 
 fn time(name: &str, mut step: impl FnMut()) {
     let rounds = 200_000;
@@ -81,4 +99,20 @@ fn main() {
             list_headers.clone(),
         )));
     });
+
+    let runtime = readable();
+    for (name, uri) in [
+        ("read what never changes", "cfg://app/main"),
+        ("prepare a read of a template", "note://store/2026/july"),
+    ] {
+        let message = READ.replace("URI", uri);
+        let headers = headers("resources/read", &format!("mcp-name: {uri}"));
+        time(name, || {
+            drop(black_box(prepare(
+                &runtime,
+                black_box(message.as_bytes()),
+                headers.clone(),
+            )));
+        });
+    }
 }

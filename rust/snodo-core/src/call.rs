@@ -20,7 +20,7 @@ pub struct Call {
 }
 
 /// What a call is a call of. Every place is one in [`crate::registry::Registry`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Target {
     /// A tool.
     Tool(usize),
@@ -38,6 +38,10 @@ pub enum Target {
         /// The URI asked for.
         uri: String,
     },
+    /// Whether a template that matches by code of its own matches a URI. The handler gives
+    /// [`Value::Structured`](crate::outcome::Value::Structured): `true`, `false`, or an object of the
+    /// strings it binds. What follows is [`crate::pipeline::proceed`]'s to say.
+    Matcher(Box<Search>),
     /// A prompt.
     Prompt(usize),
     /// Values for an argument.
@@ -56,6 +60,19 @@ pub enum Completed {
     Prompt(usize),
     /// A template.
     Template(usize),
+}
+
+/// A read on its way to whoever answers it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Search {
+    /// The template that is asked.
+    pub at: usize,
+    /// The URI asked for.
+    pub uri: String,
+    /// The template that matched, with what the URI binds in it.
+    pub(crate) found: Option<(usize, Object)>,
+    /// How many templates have been asked.
+    pub(crate) next: usize,
 }
 
 /// What may become of a call that did not give what it should. The texts are the same for every
@@ -90,6 +107,7 @@ impl Target {
         Error::internal(match self {
             Self::Tool(_) => "Tool failed",
             Self::Resource { .. } | Self::Template { .. } => "Resource read failed",
+            Self::Matcher(_) => "Resource matcher failed",
             Self::Prompt(_) => "Prompt rendering failed",
             Self::Completion { .. } => "Completion failed",
         })
@@ -100,6 +118,7 @@ impl Target {
         match self {
             Self::Tool(_) => "Tool",
             Self::Resource { .. } | Self::Template { .. } => "Resource",
+            Self::Matcher(_) => "Resource matcher",
             Self::Prompt(_) => "Prompt",
             Self::Completion { .. } => "Completion",
         }

@@ -76,7 +76,47 @@ pub fn prepare(runtime: &Runtime, body: &[u8], arrival: Arrival) -> Prepared {
     }
 }
 
+/// What follows on a call.
+#[derive(Debug)]
+pub enum Step {
+    /// The request is answered.
+    Answer(Answer),
+    /// Run this, then `proceed` again. At most one such step for each template that matches by code of
+    /// its own, and one for the read itself.
+    Call(Call),
+}
+
+/// What follows on the call of `target`, which gave `outcome`: for a matcher that was asked the next
+/// call, for everything else the answer.
+pub fn proceed(
+    runtime: &Runtime,
+    context: &Arc<Context>,
+    target: Target,
+    outcome: Outcome,
+) -> Step {
+    let search = match target {
+        Target::Matcher(search) => *search,
+        target => return Step::Answer(finish(runtime, context, &target, outcome)),
+    };
+    match router::resume(runtime, search, &outcome) {
+        Ok((target, arguments)) => Step::Call(Call {
+            target,
+            arguments,
+            context: context.clone(),
+        }),
+        Err(error) => Step::Answer(refuse(
+            Some(&context.id),
+            &error,
+            Verdict::Error(error.code),
+        )),
+    }
+}
+
 /// Shape: the answer to `context`'s request, whose call of `target` gave `outcome`.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "an outcome is used up: there is one answer to a request"
+)]
 pub fn finish(
     runtime: &Runtime,
     context: &Arc<Context>,

@@ -2,10 +2,11 @@
 
 mod common;
 
-use common::{ask, settings, stdio, tool, with_tools};
+use common::{ask, prompt, resource, settings, stdio, template, tool, with_tools};
 use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
-use snodo_core::runtime::Runtime;
+use snodo_core::registry::Components;
+use snodo_core::runtime::{Cache, Runtime, Scope};
 
 fn server(tools: usize, page_size: usize) -> Runtime {
     let tools = (0..tools)
@@ -21,11 +22,15 @@ fn server(tools: usize, page_size: usize) -> Runtime {
 }
 
 fn list(runtime: &Runtime, cursor: Option<&str>) -> Object {
+    list_of(runtime, "tools/list", cursor)
+}
+
+fn list_of(runtime: &Runtime, method: &str, cursor: Option<&str>) -> Object {
     let cursor = cursor
         .map(|cursor| format!(r#","cursor":{cursor}"#))
         .unwrap_or_default();
     let message =
-        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{{META{cursor}}}}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{META{cursor}}}}}"#);
     let (answer, _) = ask(runtime, &message, stdio());
     let Ok(Json::Object(mut answer)) = json::parse(answer.as_bytes(), &Limits::default()) else {
         panic!("{answer}")
@@ -43,10 +48,14 @@ fn next(page: &Object) -> Option<String> {
 
 /// The sizes of the pages, and every name once.
 fn walk(runtime: &Runtime) -> Vec<usize> {
+    walk_of(runtime, "tools/list", "tools")
+}
+
+fn walk_of(runtime: &Runtime, method: &str, key: &str) -> Vec<usize> {
     let (mut sizes, mut names, mut cursor) = (Vec::new(), Vec::new(), None);
     loop {
-        let page = list(runtime, cursor.as_deref());
-        let Some(Json::Array(tools)) = page.get("tools") else {
+        let page = list_of(runtime, method, cursor.as_deref());
+        let Some(Json::Array(tools)) = page.get(key) else {
             panic!("{page:?}")
         };
         sizes.push(tools.len());
@@ -106,4 +115,77 @@ fn equal_servers_accept_each_others_cursors() {
         list(&server(5, 2), cursor.as_deref()),
         list(&server(5, 2), cursor.as_deref())
     );
+}
+
+/// The four lists: method and key.
+const LISTS: [(&str, &str); 4] = [
+    ("tools/list", "tools"),
+    ("resources/list", "resources"),
+    ("resources/templates/list", "resourceTemplates"),
+    ("prompts/list", "prompts"),
+];
+
+/// Five of every kind, in pages of two, each kind with a policy of its own.
+fn full() -> Runtime {
+    let mut settings = settings();
+    settings.page_size = Some(2);
+    let policy = |ttl_ms| Cache {
+        ttl_ms,
+        scope: Scope::Public,
+    };
+    settings.tools_cache = policy(1);
+    settings.resources_cache = policy(2);
+    settings.prompts_cache = policy(3);
+    let of = |text: &str, at: usize| text.replace('#', &at.to_string());
+    let mut components = Components::default();
+    for at in (0..5).rev() {
+        let text = r#"{"name":"n#","inputSchema":{"type":"object"}}"#;
+        components.tools.push(tool(&of(text, at)));
+        let text = r#"{"uri":"a:#","name":"r#"}"#;
+        components.resources.push(resource(&of(text, at)));
+        let text = r#"{"uriTemplate":"a://#/{x}","name":"t#"}"#;
+        components.templates.push(template(&of(text, at), &[]));
+        let text = r#"{"name":"p#"}"#;
+        components.prompts.push(prompt(&of(text, at), Vec::new()));
+    }
+    Runtime::new(settings, components).expect("a good server")
+}
+
+#[test]
+fn every_list_is_paged() {
+    for (method, key) in LISTS {
+        assert_eq!(walk_of(&full(), method, key), [2, 2, 1], "{method}");
+    }
+}
+
+#[test]
+fn a_cursor_of_another_list_is_invalid() {
+    let runtime = full();
+    for (method, _) in LISTS {
+        let cursor = next(&list_of(&runtime, method, None)).expect("a second page");
+        for (other, _) in LISTS.iter().filter(|(other, _)| *other != method) {
+            let mut refusal = list_of(&runtime, other, Some(&cursor));
+            let message = Json::String("Invalid pagination cursor".to_owned());
+            assert_eq!(refusal.take("message"), Some(message), "{method} {other}");
+        }
+        for bad in ["5", "null"] {
+            let mut refusal = list_of(&runtime, method, Some(bad));
+            let message = Json::String("Cursor must be a string".to_owned());
+            assert_eq!(refusal.take("message"), Some(message), "{method}");
+        }
+    }
+}
+
+#[test]
+fn every_page_of_a_list_has_the_policy_of_its_kind() {
+    let runtime = full();
+    for ((method, _), ttl_ms) in LISTS.iter().zip([1, 2, 2, 3]) {
+        let first = list_of(&runtime, method, None);
+        let second = list_of(&runtime, method, next(&first).as_deref());
+        for page in [first, second] {
+            assert_eq!(page.get("ttlMs"), Some(&Json::Int(ttl_ms)), "{method}");
+            let scope = Json::String("public".to_owned());
+            assert_eq!(page.get("cacheScope"), Some(&scope), "{method}");
+        }
+    }
 }

@@ -2,7 +2,10 @@
 
 mod common;
 
-use common::{demo, http, literal, object, stdio};
+use common::{
+    GREET, answer, demo, http, literal, object, prompt, request, resource, server, stdio, template,
+    tool,
+};
 use proptest::prelude::*;
 use snodo_core::dialect::headers;
 use snodo_core::envelope::{self, Id, Message};
@@ -11,6 +14,8 @@ use snodo_core::limits::Limits;
 use snodo_core::outcome::Value;
 use snodo_core::page::{CursorError, Pages};
 use snodo_core::pipeline::{Answer, Prepared, finish, prepare};
+use snodo_core::registry::Components;
+use snodo_core::runtime::Runtime;
 
 /// JSON as a client might send it, most of it wrong somewhere.
 fn any_json() -> impl Strategy<Value = String> {
@@ -23,6 +28,10 @@ fn any_json() -> impl Strategy<Value = String> {
         Just(r#""2026-07-28""#.to_owned()),
         Just(r#""tools/call""#.to_owned()),
         Just(r#""2.0""#.to_owned()),
+        Just(r#""ref/prompt""#.to_owned()),
+        Just(r#""ref/resource""#.to_owned()),
+        Just(r#""s://h/a/b""#.to_owned()),
+        Just(r#""s://h/{a}""#.to_owned()),
     ];
     leaf.prop_recursive(3, 24, 6, |inner| {
         let key = prop_oneof![
@@ -40,6 +49,12 @@ fn any_json() -> impl Strategy<Value = String> {
             Just("io.modelcontextprotocol/clientCapabilities"),
             Just("io.modelcontextprotocol/clientInfo"),
             Just("progressToken"),
+            Just("uri"),
+            Just("ref"),
+            Just("type"),
+            Just("argument"),
+            Just("value"),
+            Just("context"),
         ];
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4)
@@ -63,6 +78,31 @@ fn is_answer(prepared: &Prepared) -> bool {
         if answer.contains("result") != answer.contains("error"))
 }
 
+const METHODS: &[&str] = &[
+    "tools/call",
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "server/discover",
+];
+
+/// A server with something of every kind.
+fn everything() -> Runtime {
+    server(Components {
+        tools: vec![tool(GREET)],
+        resources: vec![resource(r#"{"uri":"a:b","name":"b"}"#)],
+        templates: vec![template(
+            r#"{"uriTemplate":"s://h/{a}","name":"a"}"#,
+            &["a"],
+        )],
+        prompts: vec![prompt(r#"{"name":"tools/call"}"#, Vec::new())],
+    })
+}
+
 proptest! {
     #[test]
     fn bytes_of_any_kind_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
@@ -77,9 +117,16 @@ proptest! {
     }
 
     #[test]
-    fn params_of_any_shape_are_answered_with_json(params in any_json()) {
-        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#);
-        prop_assert!(is_answer(&prepare(&demo(), text.as_bytes(), stdio())));
+    fn params_of_any_shape_are_answered_with_json(
+        method in prop::sample::select(METHODS),
+        params in any_json(),
+        member in "uri|name|ref|argument|context|arguments|cursor",
+        value in any_json(),
+    ) {
+        let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        prop_assert!(is_answer(&prepare(&everything(), text.as_bytes(), stdio())));
+        let text = literal(&request(method, "VALUE")).replace("VALUE", &format!(r#""{member}":{value}"#));
+        prop_assert!(is_answer(&prepare(&everything(), text.as_bytes(), stdio())));
     }
 
     #[test]
@@ -136,6 +183,31 @@ proptest! {
     fn a_cursor_of_anybody_else_is_refused(text in "(mcp1\\.)?[A-Za-z0-9_-]{0,60}") {
         let pages = Pages::new("v", "m", Some(1), &["a", "b", "c"]);
         prop_assert_eq!(pages.open(Some(&text), 2048), Err(CursorError::Invalid));
+    }
+
+    #[test]
+    fn what_a_read_a_prompt_or_a_completion_gives_is_json_or_refused(value in any_json(), text: String) {
+        prop_assume!(json::parse(value.as_bytes(), &Limits::default()).is_ok());
+        let value = || json::parse(value.as_bytes(), &Limits::default()).expect("checked").to_vec();
+        let runtime = everything();
+        for (method, params) in [
+            ("resources/read", r#""uri":"s://h/1""#),
+            ("prompts/get", r#""name":"tools/call""#),
+            ("completion/complete", r#""ref":{"type":"ref/resource","uri":"s://h/{a}"},"argument":{"name":"a","value":""}"#),
+        ] {
+            for value in [
+                Value::Text(text.clone()),
+                Value::Structured(value()),
+                Value::Content(value()),
+                Value::ResourceRead { contents: value(), ttl_ms: None, cache_scope: None },
+                Value::PromptGet { messages: value(), description: Some(text.clone()) },
+                Value::Completion { values: value(), total: None, has_more: None },
+            ] {
+                let (answer, _) = answer(&runtime, method, params, value);
+                let answer = json::parse(answer.as_bytes(), &Limits::default());
+                prop_assert!(matches!(answer, Ok(Json::Object(_))), "{:?}", answer);
+            }
+        }
     }
 
     #[test]

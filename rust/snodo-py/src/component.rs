@@ -15,7 +15,7 @@ use snodo_core::runtime::{Cache, Scope};
 use snodo_core::schema::{Schema, Validator};
 use snodo_server::handler::{Handler, Reply};
 
-use crate::handler::{Kind, PyCallable, State};
+use crate::handler::{Kind, PyCallable, State, optional};
 use crate::lane::{EventLoopLane, Job, ThreadLane};
 use crate::settings::{configuration_error, seconds};
 
@@ -44,6 +44,8 @@ enum Owner {
     PromptArgument(String, String),
     /// A variable of a template, by its text.
     TemplateVariable(String, String),
+    /// Of a template that matches by code of its own, by its text.
+    Matcher(String),
 }
 
 impl Declared {
@@ -106,7 +108,14 @@ impl Declared {
             return Ok(());
         }
         let wrong = |error| configuration_error(py, format!("resource {name:?}: {error}"));
-        let template = UriTemplate::compile(&text).map_err(wrong)?;
+        let template = if let Some(function) = optional(spec, "matches")? {
+            let matcher = PyCallable::matcher(function, &name, terms.debug, terms.state.clone());
+            self.callables
+                .insert(Owner::Matcher(text.clone()), Arc::new(matcher));
+            None
+        } else {
+            Some(UriTemplate::compile(&text).map_err(wrong)?)
+        };
         let owner = |argument: String| Owner::TemplateVariable(text.clone(), argument);
         let completions = self.completions(spec, &name, terms, owner)?;
         self.definitions.templates.push(Template {
@@ -188,6 +197,10 @@ impl Declared {
         let templates = templates
             .map(|template| take(Owner::Resource(template.text.clone())))
             .collect();
+        let matchers = registry.templates.iter();
+        let matchers = matchers
+            .map(|template| take(Owner::Matcher(template.text.clone())))
+            .collect();
         let prompts = registry.prompts.iter();
         let prompts = prompts
             .map(|prompt| take(Owner::Prompt(prompt.name.clone())))
@@ -212,6 +225,7 @@ impl Declared {
             tools,
             resources,
             templates,
+            matchers,
             prompts,
             completers,
             threads: threads.clone(),
@@ -227,6 +241,8 @@ pub(crate) struct PyHandler {
     tools: Callables,
     resources: Callables,
     templates: Callables,
+    /// In the places of their templates.
+    matchers: Callables,
     prompts: Callables,
     completers: HashMap<(Completed, String), Arc<PyCallable>>,
     threads: Arc<ThreadLane>,
@@ -239,6 +255,7 @@ impl PyHandler {
             Target::Tool(at) => self.tools[*at].as_ref(),
             Target::Resource { at, .. } => self.resources[*at].as_ref(),
             Target::Template { at, .. } => self.templates[*at].as_ref(),
+            Target::Matcher(search) => self.matchers[search.at].as_ref(),
             Target::Prompt(at) => self.prompts[*at].as_ref(),
             Target::Completion { of, argument } => self.completers.get(&(*of, argument.clone())),
         }

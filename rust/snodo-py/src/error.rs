@@ -60,6 +60,7 @@ fn known(exception: &Bound<'_, PyBaseException>, call: &Target) -> PyResult<Opti
             Error::resource_not_found(uri).into()
         }
         Target::Prompt(_) | Target::Completion { .. } => Error::invalid_params(text).into(),
+        Target::Matcher(_) => call.raised().into(),
     }))
 }
 

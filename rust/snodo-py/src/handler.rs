@@ -27,7 +27,10 @@ pub(crate) struct State(Arc<Mutex<Option<Py<PyAny>>>>);
 
 impl State {
     pub(crate) fn set(&self, value: Option<Py<PyAny>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = value;
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::replace(&mut *state, value);
+        drop(state);
+        drop(before); // after the lock: dropping it may run Python code that looks here
     }
 
     pub(crate) fn get<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
@@ -62,6 +65,8 @@ pub(crate) enum Kind {
     Resource,
     Prompt,
     Completion,
+    /// Of a template that matches by code of its own.
+    Matcher,
 }
 
 /// How a function wants its arguments.
@@ -72,6 +77,8 @@ enum Passing {
     Slots(Vec<Slot>),
     /// `function(value, arguments)`, and the context if it takes one: a completer.
     Completer { takes_context: bool },
+    /// `function(uri)`: a matcher.
+    Uri,
 }
 
 /// A parameter, and where its value comes from.
@@ -152,6 +159,19 @@ impl PyCallable {
         )
     }
 
+    /// Reads the matcher of a `ResourceSpec`.
+    pub(crate) fn matcher(function: Py<PyAny>, name: &str, debug: bool, state: State) -> Self {
+        Self::new(
+            function,
+            false,
+            name.to_owned(),
+            Kind::Matcher,
+            Passing::Uri,
+            debug,
+            state,
+        )
+    }
+
     fn of(
         spec: &Bound<'_, PyAny>,
         name: String,
@@ -160,11 +180,27 @@ impl PyCallable {
         debug: bool,
         state: State,
     ) -> PyResult<Self> {
-        Ok(Self {
+        let is_async = spec.getattr("is_async")?.extract()?;
+        let function = spec.getattr("function")?.unbind();
+        Ok(Self::new(
+            function, is_async, name, kind, passing, debug, state,
+        ))
+    }
+
+    fn new(
+        function: Py<PyAny>,
+        is_async: bool,
+        name: String,
+        kind: Kind,
+        passing: Passing,
+        debug: bool,
+        state: State,
+    ) -> Self {
+        Self {
             name,
             kind,
-            is_async: spec.getattr("is_async")?.extract()?,
-            function: spec.getattr("function")?.unbind(),
+            is_async,
+            function,
             passing,
             output_null: false,
             check_arguments: None,
@@ -172,7 +208,7 @@ impl PyCallable {
             slow: AtomicBool::new(false),
             debug,
             state,
-        })
+        }
     }
 
     /// Makes the call's context the current one of this thread.
@@ -203,6 +239,7 @@ impl PyCallable {
         let bound = match &self.passing {
             Passing::Slots(slots) => bind_slots(py, slots, arguments, context),
             Passing::Raw => bind_raw(py, call, arguments, context),
+            Passing::Uri => bind_uri(py, call),
             Passing::Completer { takes_context } => {
                 bind_completer(py, arguments, takes_context.then_some(context))
             }
@@ -401,6 +438,14 @@ fn bind_raw<'py>(
     Ok(((arguments, context).into_pyobject(py)?, None))
 }
 
+fn bind_uri<'py>(py: Python<'py>, call: &Target) -> PyResult<Bindings<'py>> {
+    let uri = match call {
+        Target::Matcher(search) => search.uri.as_str(),
+        _ => "",
+    };
+    Ok(((uri,).into_pyobject(py)?, None))
+}
+
 fn bind_completer<'py>(
     py: Python<'py>,
     mut arguments: Object,
@@ -418,7 +463,8 @@ fn bind_completer<'py>(
     Ok((bound, None))
 }
 
-fn optional(spec: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Py<PyAny>>> {
+/// An attribute that may be `None`.
+pub(crate) fn optional(spec: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Py<PyAny>>> {
     let value = spec.getattr(name)?;
     Ok((!value.is_none()).then(|| value.unbind()))
 }

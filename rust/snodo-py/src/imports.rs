@@ -35,6 +35,10 @@ imported!(
     report: PyAny = "snodo._report", "report"
 );
 imported!(
+    /// `tell(level, text)`: logs a line.
+    tell: PyAny = "snodo._report", "tell"
+);
+imported!(
     /// Why a value is not JSON.
     encode_error: PyType = "snodo._encode", "EncodeError"
 );

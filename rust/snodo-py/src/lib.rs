@@ -10,9 +10,11 @@ mod error;
 mod handler;
 mod imports;
 mod lane;
+mod log;
 mod result;
 mod schema;
 mod server;
+mod serving;
 mod settings;
 
 use pyo3::prelude::*;
@@ -30,5 +32,7 @@ mod _snodo {
     #[pymodule_export]
     use super::schema::{check_schema, uri_template_error, validate};
     #[pymodule_export]
-    use super::server::{PyRuntime, PyServing};
+    use super::server::PyRuntime;
+    #[pymodule_export]
+    use super::serving::PyServing;
 }

@@ -53,7 +53,7 @@ impl PyResultValue {
                 contents: encode(&listed(
                     &member("contents").unwrap_or_else(|| value.clone()),
                 ))?,
-                ttl_ms: member("ttl_ms").and_then(|ttl| ttl.extract().ok()),
+                ttl_ms: optional(member("ttl_ms").as_ref(), "ttl_ms is not an integer")?,
                 cache_scope: text("cache_scope"),
             },
             "prompt_get" => Value::PromptGet {
@@ -64,8 +64,11 @@ impl PyResultValue {
             },
             _ => Value::Completion {
                 values: encode(&member("values").unwrap_or_else(|| value.clone()))?,
-                total: member("total").and_then(|total| total.extract().ok()),
-                has_more: member("has_more").and_then(|more| more.extract().ok()),
+                total: optional(
+                    member("total").as_ref(),
+                    "total is not an integer of zero or more",
+                )?,
+                has_more: optional(member("has_more").as_ref(), "has_more is not a boolean")?,
             },
         };
         Ok(Outcome {
@@ -88,6 +91,15 @@ impl PyResultValue {
             _ => Err(Refusal::new("metadata is not a JSON object")),
         }
     }
+}
+
+/// A hint that may be absent, but not of another type.
+fn optional<'py, T>(given: Option<&Bound<'py, PyAny>>, wrong: &str) -> Result<Option<T>, Refusal>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+{
+    let read = given.map(PyAnyMethods::extract);
+    read.transpose().map_err(|_| Refusal::new(wrong))
 }
 
 fn plain_text(value: &Bound<'_, PyAny>) -> Result<String, Refusal> {

@@ -1,12 +1,10 @@
-//! The frozen class that Python builds, serves and stops.
+//! The frozen class that Python builds, asks and serves.
 
 use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
-use std::os::unix::process::parent_id;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
@@ -18,25 +16,13 @@ use snodo_server::cancel::CancelToken;
 use snodo_server::handler::Handler;
 use snodo_server::service::{Prepared, Service};
 use snodo_server::transport::serve_stdio;
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::component::{Declared, Terms};
 use crate::handler::State;
 use crate::lane::{EventLoopLane, ThreadLane};
+use crate::serving::{Patience, PyServing, TURN, orphaned, stopped, tokio_runtime};
 use crate::settings::{Options, configuration_error};
-
-/// The runtime of the transports: one for the process, made at its first use.
-fn tokio_runtime() -> &'static tokio::runtime::Runtime {
-    static RUNTIME: OnceLock<tokio::runtime::Runtime> = OnceLock::new();
-    RUNTIME.get_or_init(|| {
-        tokio::runtime::Builder::new_multi_thread()
-            .enable_all()
-            .thread_name("snodo-io")
-            .build()
-            .expect("the system has threads and a poller to give")
-    })
-}
 
 /// A server that nothing can change any more.
 #[pyclass(frozen, name = "Runtime", module = "snodo._snodo")]
@@ -104,12 +90,6 @@ impl PyRuntime {
         runtime.settings.versions().collect()
     }
 
-    /// Plain functions that are in Python just now.
-    #[getter]
-    fn running_threads(&self) -> usize {
-        self.threads.running()
-    }
-
     /// Makes a value `context.state`.
     #[pyo3(signature = (value))]
     fn set_state(&self, value: Option<Py<PyAny>>) {
@@ -121,25 +101,41 @@ impl PyRuntime {
         self.event_loop.attach(event_loop)
     }
 
-    fn detach_loop(&self, event_loop: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Takes the loop back. Gives the tasks of calls that were under way, cancelled.
+    fn detach_loop(&self, event_loop: &Bound<'_, PyAny>) -> PyResult<Vec<Py<PyAny>>> {
         self.event_loop.detach(event_loop)
     }
 
     /// Serves one message in this process: the answer, or `None` where there is none.
-    fn handle<'py>(&self, py: Python<'py>, message: &[u8]) -> Option<Bound<'py, PyBytes>> {
+    fn handle<'py>(
+        &self,
+        py: Python<'py>,
+        message: &[u8],
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let runtime = tokio_runtime()?;
         let arrival = Arrival {
             transport: Transport::Direct,
             headers: None,
             principal: None,
         };
-        let answer = py.detach(|| match self.service.prepare(message, arrival) {
+        let answer = match py.detach(|| self.service.prepare(message, arrival)) {
             Prepared::Answer(answer) => Some(answer),
             Prepared::Work(work) => {
-                tokio_runtime().block_on(self.service.run(work, CancelToken::new()))
+                let mut running = Box::pin(self.service.run(work, CancelToken::new()));
+                loop {
+                    let turn = py.detach(|| {
+                        runtime.block_on(async { timeout(TURN, running.as_mut()).await })
+                    });
+                    match turn {
+                        Ok(answer) => break answer,
+                        // Raising drops the call, which cancels it.
+                        Err(_) => py.check_signals()?,
+                    }
+                }
             }
             Prepared::Cancel(_) | Prepared::Silence => None,
-        });
-        answer.map(|answer| PyBytes::new(py, &answer.body))
+        };
+        Ok(answer.map(|answer| PyBytes::new(py, &answer.body)))
     }
 
     /// Binds and begins to serve HTTP.
@@ -172,37 +168,41 @@ impl PyRuntime {
         })?;
         let url = format!("http://{}{}", server.address(), options.path);
         let drain = self.service.limits().drain_timeout;
-        Ok(PyServing::start(
-            Some(url),
-            signals,
-            drain + LAST_WORDS,
-            |stop| server.serve(stopped(stop)),
-        ))
+        let patience = Patience::draining(drain);
+        PyServing::start(py, Some(url), signals.then_some(patience), |stop| {
+            server.serve(stopped(stop))
+        })
     }
 
     /// Begins to serve the two file descriptors, which it takes over.
     #[pyo3(signature = (*, input, output, signals))]
-    fn serve_stdio(&self, input: i32, output: i32, signals: bool) -> PyServing {
+    fn serve_stdio(
+        &self,
+        py: Python<'_>,
+        input: i32,
+        output: i32,
+        signals: bool,
+    ) -> PyResult<PyServing> {
         #[expect(unsafe_code, reason = "Python hands over plain numbers")]
         // SAFETY: the caller made both with `os.dup` for this call and does not use them again.
         let (input, output) = unsafe { (File::from_raw_fd(input), File::from_raw_fd(output)) };
         let service = self.service.clone();
-        PyServing::start(None, signals, INTERRUPTED, move |stop| async move {
-            let told = async {
-                tokio::select! {
-                    () = stopped(stop) => {}
-                    () = orphaned(), if signals => {}
-                }
-            };
-            serve_stdio(service, input, output, told)
-                .await
-                .map_err(io::Error::other)
-        })
-    }
-
-    /// Ends the threads that have nothing to do.
-    fn close(&self, py: Python<'_>) {
-        py.detach(|| self.threads.close());
+        PyServing::start(
+            py,
+            None,
+            signals.then_some(Patience::PIPE),
+            move |stop| async move {
+                let told = async {
+                    tokio::select! {
+                        () = stopped(stop) => {}
+                        () = orphaned(), if signals => {}
+                    }
+                };
+                serve_stdio(service, input, output, told)
+                    .await
+                    .map_err(io::Error::other)
+            },
+        )
     }
 }
 
@@ -217,177 +217,4 @@ fn offer(
         .map_err(|error| configuration_error(options.py(), error))?;
     let handler = declared.handler(&runtime.registry, threads, event_loop);
     Ok((Arc::new(runtime), Arc::new(handler)))
-}
-
-/// A transport under way.
-#[pyclass(frozen, name = "Serving", module = "snodo._snodo")]
-pub(crate) struct PyServing {
-    url: Option<String>,
-    stop: watch::Sender<bool>,
-    done: Arc<Done>,
-    /// Whether signals end it without Python's help.
-    signals: bool,
-}
-
-/// How a transport ended, once it has.
-#[derive(Default)]
-struct Done {
-    outcome: Mutex<Option<Result<(), String>>>,
-    changed: Condvar,
-}
-
-impl PyServing {
-    /// Starts a transport. `patience`: time from the first signal, or the end of input, to the end
-    /// of the process, whatever Python does meanwhile.
-    fn start<F>(
-        url: Option<String>,
-        signals: bool,
-        patience: Duration,
-        serve: impl FnOnce(watch::Receiver<bool>) -> F,
-    ) -> Self
-    where
-        F: Future<Output = io::Result<()>> + Send + 'static,
-    {
-        let (stop, stopped) = watch::channel(false);
-        let done = Arc::new(Done::default());
-        if signals {
-            // Registered before this returns: a signal from here on is not lost.
-            let _within = tokio_runtime().enter();
-            if let Ok(signals) = Signals::new() {
-                tokio_runtime().spawn(signals.end(stop.clone(), patience));
-            }
-        }
-        let serving = serve(stopped);
-        let told = done.clone();
-        tokio_runtime().spawn(async move {
-            let outcome = serving.await.map_err(|error| error.to_string());
-            if signals {
-                exit_after(LAST_WORDS, 0);
-            }
-            *told.outcome.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
-            told.changed.notify_all();
-        });
-        Self {
-            url,
-            stop,
-            done,
-            signals,
-        }
-    }
-}
-
-#[pymethods]
-impl PyServing {
-    /// Where it is served, for HTTP.
-    #[getter]
-    fn url(&self) -> Option<&str> {
-        self.url.as_deref()
-    }
-
-    /// Begins to end it: calls under way may finish within the drain time.
-    fn stop(&self) {
-        self.stop.send_replace(true);
-    }
-
-    /// Blocks until it has ended.
-    fn wait(&self, py: Python<'_>) -> PyResult<()> {
-        // Without our own signal handling Python's must have its turn now and then.
-        let turn = if self.signals {
-            Duration::from_secs(3600)
-        } else {
-            Duration::from_millis(200)
-        };
-        loop {
-            let ended = py.detach(|| {
-                let outcome = self
-                    .done
-                    .outcome
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
-                let (outcome, _) = self
-                    .done
-                    .changed
-                    .wait_timeout_while(outcome, turn, |outcome| outcome.is_none())
-                    .unwrap_or_else(PoisonError::into_inner);
-                outcome.clone()
-            });
-            match ended {
-                Some(Ok(())) => return Ok(()),
-                Some(Err(error)) => return Err(PyOSError::new_err(error)),
-                None => py.check_signals()?,
-            }
-        }
-    }
-}
-
-/// Waits until told to stop.
-async fn stopped(mut stop: watch::Receiver<bool>) {
-    // An error means that the last sender is gone, and then nobody can say stop.
-    if stop.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Time from a signal to the end of a process that serves a pipe.
-const INTERRUPTED: Duration = Duration::from_millis(400);
-
-/// Time that Python gets to leave its lifespan and end, once a transport that owns the process is over.
-const LAST_WORDS: Duration = Duration::from_millis(700);
-
-/// What ends a process from outside.
-struct Signals {
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-impl Signals {
-    fn new() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    /// The first signal ends gently, the second at once.
-    async fn end(mut self, stop: watch::Sender<bool>, patience: Duration) {
-        self.next().await;
-        exit_after(patience, 0);
-        stop.send_replace(true);
-        let status = self.next().await;
-        exit_after(Duration::ZERO, status);
-    }
-
-    async fn next(&mut self) -> i32 {
-        tokio::select! {
-            _ = self.interrupt.recv() => 130,
-            _ = self.terminate.recv() => 143,
-        }
-    }
-}
-
-/// Waits until the process that started this one is gone. The end of input tells that too, but not
-/// while something else holds the other end of the pipe.
-async fn orphaned() {
-    let parent = parent_id();
-    while parent > 1 && parent_id() == parent {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
-    if parent <= 1 {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Ends the process unless it has ended by itself by then.
-fn exit_after(patience: Duration, status: i32) {
-    std::thread::spawn(move || {
-        std::thread::sleep(patience);
-        #[expect(
-            unsafe_code,
-            reason = "there is no safe way to end without destructors"
-        )]
-        // SAFETY: `_exit` takes any status and does not return; what it skips is what hangs.
-        unsafe {
-            libc::_exit(status)
-        }
-    });
 }

@@ -49,10 +49,10 @@ pub enum BindError {
     #[error("{0} is in use: another server is running there, or --port names another port")]
     InUse(String),
     /// Ports below 1024 belong to the administrator on most systems.
-    #[error("not allowed to listen on {0}")]
+    #[error("not allowed to listen on {0}: --port takes one from 1024 on")]
     Denied(String),
     /// The host has no address, or not one of this machine's.
-    #[error("{0} is not an address of this machine")]
+    #[error("{0} is not an address of this machine: --host takes one, or 0.0.0.0 for all")]
     NoAddress(String),
     /// A path without a slash at its beginning, or with more than a path in it.
     #[error("path {0:?} must begin with a slash and hold neither spaces, ? nor #")]
@@ -124,7 +124,10 @@ impl HttpServer {
                             closing.clone(),
                         ));
                     } else {
-                        tracing::warn!("closed a connection unread: {} are open", connections.len());
+                        tracing::warn!(
+                            "closed a connection unread: {} are open, the most that limits allow",
+                            connections.len()
+                        );
                     }
                 }
             }

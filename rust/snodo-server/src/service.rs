@@ -10,7 +10,7 @@ use snodo_core::envelope::Id;
 use snodo_core::error::Error;
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Outcome;
-use snodo_core::pipeline::{self, Answer, Verdict};
+use snodo_core::pipeline::{self, Answer, Step, Verdict};
 use snodo_core::runtime::Runtime;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
@@ -125,20 +125,23 @@ impl Service {
     /// Call and shape: runs a prepared call to its answer. `None` when the client cancelled it: then
     /// nothing may be sent. Dropping the future cancels the call.
     pub async fn run(&self, work: Work, cancel: CancelToken) -> Option<Answer> {
-        let Work { offer, call } = work;
-        let context = call.context.clone();
-        let target = call.target.clone();
+        let Work { offer, mut call } = work;
         let _guard = StopOnDrop(&cancel);
-        match self.call(&offer, call, &cancel).await {
-            End::Outcome(outcome) => {
-                Some(pipeline::finish(&offer.runtime, &context, &target, outcome))
+        loop {
+            let context = call.context.clone();
+            let target = call.target.clone();
+            let outcome = match self.call(&offer, call, &cancel).await {
+                End::Outcome(outcome) => outcome,
+                End::Refused(message, verdict) => {
+                    let error = Error::internal(message);
+                    return Some(pipeline::refuse(Some(&context.id), &error, verdict));
+                }
+                End::Cancelled => return None,
+            };
+            match pipeline::proceed(&offer.runtime, &context, target, outcome) {
+                Step::Answer(answer) => return Some(answer),
+                Step::Call(next) => call = next,
             }
-            End::Refused(message, verdict) => Some(pipeline::refuse(
-                Some(&context.id),
-                &Error::internal(message),
-                verdict,
-            )),
-            End::Cancelled => None,
         }
     }
 

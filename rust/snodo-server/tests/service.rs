@@ -10,10 +10,10 @@ use snodo_core::call::Call;
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Value;
-use snodo_core::pipeline::{Answer, Prepared, Verdict};
+use snodo_core::pipeline::{Answer, Verdict};
 use snodo_server::cancel::{CancelToken, Reason};
 use snodo_server::handler::Reply;
-use snodo_server::service::Service;
+use snodo_server::service::{Prepared, Service};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -36,12 +36,12 @@ fn start(service: &Arc<Service>, transport: Transport, tool: &str) -> Running {
         principal: None,
     };
     let request = kit::call("1", tool);
-    let Prepared::Call(call) = service.prepare(request.as_bytes(), arrival) else {
+    let Prepared::Work(work) = service.prepare(request.as_bytes(), arrival) else {
         panic!("a call that can be run");
     };
     let cancel = CancelToken::new();
     let (service, token) = (service.clone(), cancel.clone());
-    let answer = tokio::spawn(async move { service.run(call, token).await });
+    let answer = tokio::spawn(async move { service.run(work, token).await });
     Running { answer, cancel }
 }
 

@@ -1,7 +1,7 @@
 //! What a revision owes the house, and choosing one.
 //!
-//! A revision is a file in this room; `if version ==` is written nowhere. What a feature means is
-//! decided elsewhere (`operation`, `router`, `outcome`): here is only how it is spelled.
+//! A revision is a file or a folder in this room; `if version ==` is written nowhere. What a feature
+//! means is decided elsewhere (`operation`, `router`, `outcome`): here is only how it is spelled.
 
 pub mod headers;
 pub(crate) mod shape;

@@ -169,7 +169,7 @@ impl IntoIterator for Object {
 }
 
 /// How many bytes at the start of `text` stand for themselves inside a JSON string.
-fn plain_prefix(text: &[u8]) -> usize {
+pub(crate) fn plain_prefix(text: &[u8]) -> usize {
     let mut at = 0;
     while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
         if let Some(offset) = first_special(*word) {

@@ -37,9 +37,15 @@ fn value_end(text: &[u8]) -> Option<usize> {
     while let Some(byte) = text.get(at) {
         match byte {
             b'"' => {
+                // Strings are most of a long text, so they are passed over in large steps.
                 at += 1;
-                while *text.get(at)? != b'"' {
-                    at += if text[at] == b'\\' { 2 } else { 1 };
+                loop {
+                    at += json::plain_prefix(text.get(at..)?);
+                    match text.get(at)? {
+                        b'"' => break,
+                        b'\\' => at += 2,
+                        _ => at += 1,
+                    }
                 }
             }
             b'{' | b'[' => depth += 1,

@@ -16,6 +16,7 @@ pub use error::RegistryError;
 pub use prompt::Prompt;
 pub use resource::{Resource, Template};
 pub use tool::Tool;
+pub(crate) use uri_template::RESERVED_NAMES;
 pub use uri_template::{UriTemplate, UriTemplateError};
 
 use crate::call::{Completed, Target};
@@ -51,6 +52,7 @@ pub struct Registry {
     resources_by_uri: Index,
     templates_by_text: Index,
     prompts_by_name: Index,
+    own_matchers: Vec<usize>,
 }
 
 type Index = HashMap<String, usize>;
@@ -78,7 +80,10 @@ impl Registry {
         check_names(&resources, &templates)?;
         check_overlap(&resources, &templates)?;
 
+        let own = |(_, template): &(usize, &Template)| template.template.is_none();
+        let own_matchers = templates.iter().enumerate().filter(own);
         Ok(Self {
+            own_matchers: own_matchers.map(|(at, _)| at).collect(),
             tools_by_name: index(
                 &tools,
                 |tool| &tool.name,
@@ -126,10 +131,15 @@ impl Registry {
         self.prompts_by_name.get(name).copied()
     }
 
-    /// The templates that match a URI, with the variables that it binds.
+    /// The compiled templates that match a URI, with the variables that it binds.
     pub fn matching<'a>(&'a self, uri: &'a str) -> impl Iterator<Item = (usize, Object)> + 'a {
         let templates = self.templates.iter().enumerate();
-        templates.filter_map(|(at, template)| Some((at, template.template.matches(uri)?)))
+        templates.filter_map(|(at, template)| Some((at, template.matches(uri)?)))
+    }
+
+    /// The templates that match by code of their own, which only a handler can run.
+    pub(crate) fn own_matchers(&self) -> &[usize] {
+        &self.own_matchers
     }
 
     /// What can be completed of a prompt or a template.
@@ -146,6 +156,7 @@ impl Registry {
             Target::Tool(at) => self.tools[*at].timeout_ms,
             Target::Resource { at, .. } => self.resources[*at].timeout_ms,
             Target::Template { at, .. } => self.templates[*at].timeout_ms,
+            Target::Matcher(search) => self.templates[search.at].timeout_ms,
             Target::Prompt(at) => self.prompts[*at].timeout_ms,
             Target::Completion { of, .. } => match of {
                 Completed::Prompt(at) => self.prompts[*at].timeout_ms,
@@ -196,12 +207,13 @@ fn check_names(resources: &[Resource], templates: &[Template]) -> Result<(), Reg
     Ok(())
 }
 
-/// No URI may mean both a resource of its own and one of a template. Templates are not compared with
+/// No URI may mean both a resource of its own and one of a template; of templates that match by code
+/// of their own whoever registers them has to see to that. Templates are not compared with
 /// each other: whether two match the same URI is known when somebody asks for it.
 fn check_overlap(resources: &[Resource], templates: &[Template]) -> Result<(), RegistryError> {
     for resource in resources {
         for template in templates {
-            if template.template.matches(&resource.uri).is_some() {
+            if template.matches(&resource.uri).is_some() {
                 let owner = template.name().to_owned();
                 return Err(RegistryError::Overlap(resource.uri.clone(), owner));
             }

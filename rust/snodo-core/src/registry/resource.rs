@@ -14,7 +14,7 @@ pub struct Resource {
     /// The definition as listed: `uri`, `name`, `title`?, `description`?, `mimeType`?, `size`?,
     /// `icons`?, `annotations`?, `_meta`?
     pub definition: Object,
-    /// What its contents are, unless they say so themselves.
+    /// What its contents are where a handler gives a plain value.
     pub mime_type: Option<String>,
     /// Contents (a JSON array) that never change: reads are answered from here, without a handler.
     pub content: Option<Encoded>,
@@ -27,13 +27,13 @@ pub struct Resource {
 /// Resources at every URI of a shape.
 #[derive(Debug)]
 pub struct Template {
-    /// What it matches.
-    pub template: UriTemplate,
-    /// The text it was compiled from; unique in the server.
+    /// What it matches; `None` for one that matches by code of its own.
+    pub template: Option<UriTemplate>,
+    /// Its text, as listed; unique in the server.
     pub text: String,
     /// The definition as listed: `uriTemplate`, `name`, and the rest as for [`Resource`].
     pub definition: Object,
-    /// What its contents are, unless they say so themselves.
+    /// What its contents are where a handler gives a plain value.
     pub mime_type: Option<String>,
     /// Policy of its reads; `None` for the server's.
     pub cache: Option<Cache>,
@@ -70,6 +70,11 @@ impl Template {
     /// Its name, as listed.
     pub fn name(&self) -> &str {
         name(&self.definition)
+    }
+
+    /// What a URI binds, if it matches; nothing does where other code decides.
+    pub(super) fn matches(&self, uri: &str) -> Option<Object> {
+        self.template.as_ref()?.matches(uri)
     }
 
     pub(super) fn check(&self) -> Result<(), RegistryError> {

@@ -10,7 +10,9 @@ use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Outcome;
 use snodo_core::pipeline::{Answer, Prepared, Verdict, finish, prepare};
-use snodo_core::registry::{Components, Tool};
+use snodo_core::registry::{
+    Completable, Components, Prompt, Resource, Template, Tool, UriTemplate,
+};
 use snodo_core::runtime::{Cache, Runtime, Settings};
 use snodo_core::schema::{Schema, Validator};
 
@@ -137,4 +139,124 @@ pub fn give(runtime: &Runtime, tool: &str, outcome: impl Into<Outcome>) -> (Stri
     let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{META,"name":"TOOL","arguments":{"name":"Ada"}}}"#;
     let call = call(runtime, &message.replace("TOOL", tool), stdio());
     text(finish(runtime, &call.context, &call.target, outcome.into()))
+}
+
+fn member(definition: &Object, key: &str) -> Option<String> {
+    definition
+        .get(key)
+        .and_then(Json::as_str)
+        .map(str::to_owned)
+}
+
+/// A direct resource from its listed definition.
+pub fn resource(definition: &str) -> Resource {
+    let definition = object(definition);
+    Resource {
+        uri: member(&definition, "uri").expect("a URI"),
+        mime_type: member(&definition, "mimeType"),
+        definition,
+        content: None,
+        cache: None,
+        timeout_ms: None,
+    }
+}
+
+/// A resource that never changes, with its contents.
+pub fn constant(definition: &str, content: &str) -> Resource {
+    Resource {
+        content: Some(content.as_bytes().to_vec()),
+        ..resource(definition)
+    }
+}
+
+/// A template from its listed definition; these arguments complete by asking a handler.
+pub fn template(definition: &str, completions: &[&str]) -> Template {
+    let definition = object(definition);
+    let text = member(&definition, "uriTemplate").expect("a template");
+    Template {
+        template: Some(UriTemplate::compile(&text).expect("a good template")),
+        text,
+        mime_type: member(&definition, "mimeType"),
+        definition,
+        cache: None,
+        timeout_ms: None,
+        completions: completions
+            .iter()
+            .map(|name| completable(name, None))
+            .collect(),
+    }
+}
+
+/// A prompt from its listed definition; these arguments complete.
+pub fn prompt(definition: &str, completions: Vec<Completable>) -> Prompt {
+    let definition = object(definition);
+    let (mut arguments, mut required) = (Vec::new(), Vec::new());
+    if let Some(Json::Array(all)) = definition.get("arguments") {
+        for argument in all.iter().filter_map(Json::as_object) {
+            let name = member(argument, "name").expect("a name");
+            if argument.get("required") == Some(&Json::Bool(true)) {
+                required.push(name.clone());
+            }
+            arguments.push(name);
+        }
+    }
+    Prompt {
+        name: member(&definition, "name").expect("a name"),
+        definition,
+        required,
+        arguments,
+        completions,
+        timeout_ms: None,
+    }
+}
+
+pub fn completable(argument: &str, values: Option<&[&str]>) -> Completable {
+    Completable {
+        argument: argument.to_owned(),
+        values: values.map(|values| values.iter().map(|value| (*value).to_owned()).collect()),
+    }
+}
+
+pub fn server(components: Components) -> Runtime {
+    Runtime::new(settings(), components).expect("a good server")
+}
+
+/// A request of this method with these members in its parameters.
+pub fn request(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{META,{params}}}}}"#)
+}
+
+/// The answer to a request whose handler gave `outcome`.
+pub fn answer(
+    runtime: &Runtime,
+    method: &str,
+    params: &str,
+    outcome: impl Into<Outcome>,
+) -> (String, Verdict) {
+    let call = call(runtime, &request(method, params), stdio());
+    text(finish(runtime, &call.context, &call.target, outcome.into()))
+}
+
+/// The whole response around a result object, and its verdict.
+pub fn result(object: &str) -> (String, Verdict) {
+    let result = literal(object);
+    (
+        format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#),
+        Verdict::Result,
+    )
+}
+
+/// The whole response around an error's code, message and data (empty for none).
+pub fn failure(code: i64, message: &str, data: &str) -> (String, Verdict) {
+    let data = if data.is_empty() {
+        String::new()
+    } else {
+        format!(r#","data":{data}"#)
+    };
+    (
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"{message}"{data}}}}}"#
+        ),
+        Verdict::Error(code),
+    )
 }

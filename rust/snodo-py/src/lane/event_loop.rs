@@ -79,11 +79,18 @@ impl EventLoopLane {
         Ok(())
     }
 
-    /// Takes the loop back. Calls that come later wait for another one.
-    pub(crate) fn detach(&self, event_loop: &Bound<'_, PyAny>) -> PyResult<()> {
+    /// Takes the loop back, and gives the tasks that were under way, cancelled. Calls that come later
+    /// wait for another loop.
+    pub(crate) fn detach(&self, event_loop: &Bound<'_, PyAny>) -> PyResult<Vec<Py<PyAny>>> {
+        let py = event_loop.py();
         self.attached.store(false, Ordering::Release);
         event_loop.call_method1("remove_reader", (self.ear.as_raw_fd(),))?;
-        Ok(())
+        // From here on nobody hears their callers, so nobody could end them later.
+        let left: Vec<_> = std::mem::take(&mut *self.tasks()).into_values().collect();
+        for task in &left {
+            task.call_method0(py, intern!(py, "cancel"))?;
+        }
+        Ok(left)
     }
 
     /// Whether a loop runs the calls.
@@ -185,15 +192,18 @@ struct Drain {
 
 #[pymethods]
 impl Drain {
-    fn __call__(&self, py: Python<'_>) -> PyResult<()> {
+    fn __call__(&self, py: Python<'_>) {
         let event_loop = self.event_loop.bind(py);
         for message in self.lane.take() {
-            match message {
-                Message::Start(key, job) => self.lane.start(event_loop, key, job)?,
-                Message::Cancel(key) => self.lane.cancel(py, key)?,
+            let done = match message {
+                Message::Start(key, job) => self.lane.start(event_loop, key, job),
+                Message::Cancel(key) => self.lane.cancel(py, key),
+            };
+            // What goes wrong with one must not lose the others.
+            if let Err(error) = done {
+                error.write_unraisable(py, None);
             }
         }
-        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@
 //! until it falls asleep or is found stuck.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -35,7 +36,6 @@ const KEEP_ALIVE: Duration = Duration::from_secs(30);
 pub(crate) struct ThreadLane {
     state: Mutex<State>,
     work: Condvar,
-    watch: Condvar,
     max_threads: usize,
     this: Weak<ThreadLane>,
 }
@@ -51,7 +51,6 @@ struct State {
     called: usize,
     leading: usize,
     watching: bool,
-    closed: bool,
 }
 
 /// What the watch sees of a thread.
@@ -71,7 +70,6 @@ impl ThreadLane {
         Arc::new_cyclic(|this| Self {
             state: Mutex::default(),
             work: Condvar::new(),
-            watch: Condvar::new(),
             max_threads,
             this: this.clone(),
         })
@@ -80,40 +78,24 @@ impl ThreadLane {
     /// Queues a call. Never blocks and never attaches.
     pub(crate) fn push(&self, job: Job) {
         let mut state = self.lock();
-        if state.closed {
-            return; // dropping the job answers
-        }
         state.queue.push_back(job);
-        if state.leading == 0 {
-            self.lead(&mut state);
-        } else if !state.watching {
-            self.start_watch(&mut state);
-        }
-    }
-
-    /// Ends the threads that sleep, and the others after their calls. Queued calls are dropped.
-    pub(crate) fn close(&self) {
-        let mut state = self.lock();
-        state.closed = true;
-        let dropped = std::mem::take(&mut state.queue);
-        drop(state);
-        drop(dropped);
-        self.work.notify_all();
-        self.watch.notify_all();
-    }
-
-    /// Calls that are in Python just now.
-    pub(crate) fn running(&self) -> usize {
-        self.lock()
-            .seats
-            .iter()
-            .flatten()
-            .filter(|seat| seat.running.is_some())
-            .count()
+        self.look_after(&mut state);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sees to it that what is queued waits for no single call: somebody leads, and is watched.
+    fn look_after(&self, state: &mut State) {
+        if state.queue.is_empty() {
+            return;
+        }
+        if state.leading == 0 {
+            self.lead(state);
+        } else if !state.watching {
+            self.start_watch(state);
+        }
     }
 
     /// Finds a thread to lead, if any may still be had.
@@ -155,7 +137,8 @@ impl ThreadLane {
 
     fn work(&self, py: Python<'_>, seat: usize) {
         while let Some(job) = self.next(py, seat) {
-            run(py, job);
+            // A panic ends its call, which unwinding answers, and neither the thread nor its seat.
+            let _ = catch_unwind(AssertUnwindSafe(|| run(py, job)));
         }
     }
 
@@ -166,9 +149,8 @@ impl ThreadLane {
         let mut done = state.finish(seat);
         loop {
             if let Some(job) = state.take(seat) {
-                if !state.queue.is_empty() && state.leading == 0 {
-                    self.lead(&mut state);
-                }
+                // It may lead now what was queued while every thread was held up, and watched by none.
+                self.look_after(&mut state);
                 drop(state);
                 drop(done);
                 return Some(job);
@@ -197,9 +179,6 @@ impl ThreadLane {
             if state.called > 0 {
                 state.called -= 1;
                 break Awake::Work;
-            }
-            if state.closed {
-                break Awake::End;
             }
             let (guard, timeout) = self
                 .work
@@ -239,7 +218,7 @@ impl ThreadLane {
     fn watch(&self) {
         let mut state = self.lock();
         let mut quiet = 0;
-        while !state.closed {
+        loop {
             if state.queue.is_empty() {
                 quiet += 1;
                 if quiet > WATCH_ROUNDS {
@@ -252,11 +231,9 @@ impl ThreadLane {
                     self.lead(&mut state);
                 }
             }
-            state = self
-                .watch
-                .wait_timeout(state, PATIENCE)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            drop(state);
+            thread::sleep(PATIENCE);
+            state = self.lock();
         }
         state.watching = false;
     }
@@ -277,7 +254,7 @@ impl State {
 
     /// Whether this thread goes on with the queue: it leads, or nobody does.
     fn can_continue(&mut self, seat: usize) -> bool {
-        if self.queue.is_empty() || self.closed {
+        if self.queue.is_empty() {
             return false;
         }
         let leading = self.leading;

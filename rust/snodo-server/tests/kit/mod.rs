@@ -9,15 +9,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use snodo_core::call::Call;
+use snodo_core::call::{Call, Target};
 use snodo_core::dialect;
 use snodo_core::json::{Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Value;
-use snodo_core::registry::Tool;
+use snodo_core::registry::{Components, Tool};
 use snodo_core::runtime::{Cache, Runtime, Settings};
 use snodo_core::schema::{Schema, Validator};
-use snodo_server::handler::{Handler, Reply};
+use snodo_server::handler::Reply;
 use snodo_server::service::Service;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
@@ -49,14 +49,15 @@ impl Held {
 /// `add` answers at once, `big` with 100 KB, `hold` when the test says so.
 pub fn service(limits: Limits) -> (Arc<Service>, Held) {
     let (sender, held) = unbounded_channel();
-    let tools = ["add", "big", "hold"].map(tool).into();
-    let handlers: Vec<Arc<dyn Handler>> = vec![
-        Arc::new(|_: Call, reply: Reply| reply.send(Value::Text("5".to_owned()).into())),
-        Arc::new(|_: Call, reply: Reply| reply.send(Value::Text("x".repeat(100_000)).into())),
-        Arc::new(move |call: Call, reply: Reply| {
+    // In the order of the registry, which is that of their names.
+    let tools = ["add", "big", "hold"].map(tool);
+    let handler = move |call: Call, reply: Reply| match call.target {
+        Target::Tool(0) => reply.send(Value::Text("5".to_owned()).into()),
+        Target::Tool(1) => reply.send(Value::Text("x".repeat(100_000)).into()),
+        _ => {
             let _ = sender.send((call, reply));
-        }),
-    ];
+        }
+    };
     let mut server_info = Object::new();
     server_info.insert("name", Json::String("kit".to_owned()));
     server_info.insert("version", Json::String("1".to_owned()));
@@ -68,10 +69,19 @@ pub fn service(limits: Limits) -> (Arc<Service>, Held) {
         page_size: None,
         discover_cache: Cache::default(),
         tools_cache: Cache::default(),
+        resources_cache: Cache::default(),
+        prompts_cache: Cache::default(),
     };
-    let runtime = Runtime::new(settings, tools).expect("good settings");
+    let runtime = Runtime::new(
+        settings,
+        Components {
+            tools: tools.into(),
+            ..Components::default()
+        },
+    )
+    .expect("good settings");
     (
-        Arc::new(Service::new(Arc::new(runtime), handlers)),
+        Arc::new(Service::new(Arc::new(runtime), Arc::new(handler))),
         Held(held),
     )
 }

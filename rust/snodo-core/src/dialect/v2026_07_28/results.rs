@@ -22,6 +22,7 @@ pub(super) fn write(
     let Outcome { value, metadata } = outcome;
     let mut given_meta = None;
     match (target, value) {
+        (Target::Matcher(_), _) => return Err(target.failed()),
         (Target::Completion { .. }, Value::InputRequired { .. }) => {
             let text = "Input-required result is not permitted for this operation";
             return Err(Error::internal(text));

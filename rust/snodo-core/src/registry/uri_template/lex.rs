@@ -33,7 +33,7 @@ pub(super) enum Operator {
 }
 
 /// Names that the parameters of a request have already.
-const RESERVED_NAMES: [&str; 2] = ["uri", "_meta"];
+pub(crate) const RESERVED_NAMES: [&str; 2] = ["uri", "_meta"];
 
 /// The tokens of a text, in order.
 pub(super) fn tokens(mut text: &str) -> Result<Vec<Token<'_>>, Error> {

@@ -123,13 +123,11 @@ impl<'a> Bound<'a> {
     /// Binds a variable, which may be bound already, but then to the same.
     fn value(&mut self, variable: Variable, text: &'a str) -> Option<()> {
         let value = decode(text)?;
-        match &self.0[variable] {
-            Some(bound) => (*bound == value).then_some(()),
-            None => {
-                self.0[variable] = Some(value);
-                Some(())
-            }
+        if let Some(bound) = &self.0[variable] {
+            return (*bound == value).then_some(());
         }
+        self.0[variable] = Some(value);
+        Some(())
     }
 }
 

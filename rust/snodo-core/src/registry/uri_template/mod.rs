@@ -11,6 +11,7 @@ mod lex;
 mod matching;
 
 pub use error::UriTemplateError;
+pub(crate) use lex::RESERVED_NAMES;
 
 /// A compiled template.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,0 +1,129 @@
+//! An operation and a context to either a finished answer or a call.
+
+mod completion;
+mod resource;
+
+pub(crate) use resource::resume;
+
+use crate::call::Target;
+use crate::context::Context;
+use crate::error::{self, Error};
+use crate::json::{Json, Object};
+use crate::operation::Operation;
+use crate::outcome::Value;
+use crate::runtime::Runtime;
+use crate::suggest;
+
+/// Where an operation leads.
+#[derive(Debug)]
+pub enum Route<'a> {
+    /// To a result that was written in advance.
+    Ready(&'a [u8]),
+    /// To an outcome that is known without running anything.
+    Known {
+        /// Of what.
+        target: Target,
+        /// What a handler would have given.
+        value: Value,
+    },
+    /// To a handler.
+    Run {
+        /// Whose.
+        target: Target,
+        /// What it is given.
+        arguments: Object,
+    },
+}
+
+/// Finds what the operation is about and holds the request to its terms.
+pub fn route<'a>(
+    runtime: &'a Runtime,
+    context: &Context,
+    operation: Operation,
+) -> Result<Route<'a>, Error> {
+    let rendered = runtime.rendered(context.dialect);
+    match operation {
+        Operation::Discover => Ok(Route::Ready(&rendered.discover)),
+        Operation::List { of, cursor } => {
+            let cursor_bytes = runtime.settings.limits.cursor_bytes;
+            let page = rendered.list(of).open(cursor.as_deref(), cursor_bytes)?;
+            Ok(Route::Ready(page))
+        }
+        Operation::CallTool { name, arguments } => call_tool(runtime, context, &name, arguments),
+        Operation::ReadResource { uri } => resource::read(runtime, rendered, uri),
+        Operation::GetPrompt { name, arguments } => get_prompt(runtime, &name, arguments),
+        Operation::Complete(completion) => completion::complete(runtime, completion),
+    }
+}
+
+fn call_tool<'a>(
+    runtime: &Runtime,
+    context: &Context,
+    name: &str,
+    mut arguments: Object,
+) -> Result<Route<'a>, Error> {
+    let registry = &runtime.registry;
+    let at = registry.find_tool(name).ok_or_else(|| {
+        let names = registry.tools.iter().map(|tool| tool.name.as_str());
+        unknown("Unknown tool", name, names)
+    })?;
+    let tool = &registry.tools[at];
+    if let Some(headers) = context.arrival.headers.as_deref() {
+        context
+            .dialect
+            .check_mirrors(&tool.input.mirrors, &arguments, headers)?;
+    }
+    for key in &tool.null_is_absent {
+        if arguments.get(key) == Some(&Json::Null) {
+            arguments.take(key);
+        }
+    }
+    tool.input
+        .unstringify(&mut arguments, &runtime.settings.limits);
+    let target = Target::Tool(at);
+    Ok(match tool.input.check_arguments(&arguments) {
+        Ok(()) => Route::Run { target, arguments },
+        Err(text) => Route::Known {
+            target,
+            value: Value::Failure(text),
+        },
+    })
+}
+
+fn get_prompt<'a>(runtime: &Runtime, name: &str, arguments: Object) -> Result<Route<'a>, Error> {
+    let registry = &runtime.registry;
+    let at = registry.find_prompt(name).ok_or_else(|| {
+        let names = registry.prompts.iter().map(|prompt| prompt.name.as_str());
+        unknown("Unknown prompt", name, names)
+    })?;
+    let required = registry.prompts[at].required.iter();
+    let missing = required.filter(|name| !arguments.contains(name)).cloned();
+    let missing: Vec<_> = missing.map(Json::String).collect();
+    if !missing.is_empty() {
+        let error = Error::invalid_params("Missing required prompt arguments");
+        return Err(with_member(error, "missing", Json::Array(missing)));
+    }
+    Ok(Route::Run {
+        target: Target::Prompt(at),
+        arguments,
+    })
+}
+
+/// -32602 for a name that nothing has, with the name that was probably meant.
+fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Error {
+    let error = Error::invalid_params(format!("{what}: {}", error::excerpt(name)));
+    match suggest::closest(name, known) {
+        None => error,
+        Some(meant) => with_member(error, "didYouMean", Json::String(meant.to_owned())),
+    }
+}
+
+/// The error with one more member in its data.
+fn with_member(mut error: Error, key: &str, value: Json) -> Error {
+    let mut data = match error.data.take() {
+        Some(Json::Object(data)) => data,
+        _ => Object::new(),
+    };
+    data.insert(key, value);
+    error.with_data(Json::Object(data))
+}
