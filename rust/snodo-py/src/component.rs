@@ -15,7 +15,8 @@ use snodo_core::runtime::{Cache, Scope};
 use snodo_core::schema::{Schema, Validator};
 use snodo_server::handler::{Handler, Reply};
 
-use crate::handler::{Kind, PyCallable, Terms, optional};
+use crate::binding::optional;
+use crate::callable::{Kind, PyCallable, Terms};
 use crate::lane::{EventLoopLane, Job, ThreadLane};
 use crate::settings::{configuration_error, seconds};
 

@@ -9,7 +9,7 @@ use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::{Outcome, Value};
 
-use crate::handler::{Kind, PyCallable};
+use crate::callable::{Kind, PyCallable};
 use crate::{convert, imports};
 
 /// What an exception becomes. A `ToolError` is the tool's own answer, an `Error` fails the request;

@@ -3,11 +3,12 @@
 //! Nothing is decided here: convert, delegate, convert back. Python code runs in `lane` and nowhere
 //! else, and no tokio thread ever attaches to the interpreter.
 
+mod binding;
+mod callable;
 mod component;
 mod context;
 mod convert;
 mod error;
-mod handler;
 mod imports;
 mod lane;
 mod log;

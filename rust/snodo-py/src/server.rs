@@ -19,8 +19,8 @@ use snodo_server::service::{Prepared, Service};
 use snodo_server::transport::serve_stdio;
 use tokio::time::timeout;
 
+use crate::callable::{State, Terms};
 use crate::component::Declared;
-use crate::handler::{State, Terms};
 use crate::lane::{EventLoopLane, ThreadLane};
 use crate::serving::{Patience, PyServing, TURN, end_if_forked, orphaned, stopped, tokio_runtime};
 use crate::settings::{Options, configuration_error};

@@ -19,7 +19,7 @@ use snodo_core::call::Target;
 use snodo_server::handler::Reply;
 
 use super::Job;
-use crate::handler::PyCallable;
+use crate::callable::PyCallable;
 use crate::imports;
 use crate::serving::end_if_forked;
 

@@ -22,7 +22,7 @@ use pyo3::types::PyTuple;
 use pyo3::{ffi, intern};
 
 use super::Job;
-use crate::handler::PyCallable;
+use crate::callable::PyCallable;
 use crate::imports;
 use crate::serving::end_if_forked;
 
