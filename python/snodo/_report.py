@@ -7,6 +7,9 @@ from secrets import token_hex
 
 _logger = logging.getLogger("snodo")
 
+# Characters of one exception in the log: its text may hold whatever a tool was given.
+_LONGEST = 64 * 1024
+
 
 def tell(level: int, text: str) -> None:
     """Log a line of the transports."""
@@ -22,11 +25,45 @@ def report(kind: str, name: str, exception: BaseException) -> str:
         exception: What was raised.
     """
     identifier = token_hex(4)
-    _logger.error(
-        "%s %r failed (error id %s)",
-        kind.lower(),
-        name,
-        identifier,
-        exc_info=(type(exception), exception, exception.__traceback__),
-    )
+    _log_exception(exception, "%s %r failed (error id %s)", kind.lower(), name, identifier)
     return identifier
+
+
+def stray(exception: BaseException, place: str) -> None:
+    """Log an exception that nobody asked for and that ends nothing.
+
+    Args:
+        exception: What came.
+        place: Where, and what comes of it.
+    """
+    _log_exception(exception, "stray %s %s", type(exception).__name__, place)
+
+
+def _log_exception(exception: BaseException, text: str, *parts: object) -> None:
+    """Log at ERROR with a traceback of bounded length.
+
+    The record holds the exception too, for handlers that look at it themselves.
+    """
+    if not _logger.isEnabledFor(logging.ERROR):
+        return
+    told = (type(exception), exception, exception.__traceback__)
+    record = _logger.makeRecord(_logger.name, logging.ERROR, __file__, 0, text, parts, told)
+    record.exc_text = bounded(_traceback(exception))
+    _logger.handle(record)
+
+
+def _traceback(exception: BaseException) -> str:
+    import traceback
+
+    try:
+        return "".join(traceback.format_exception(exception)).rstrip("\n")
+    except Exception:  # whatever an exception's own code may do
+        return f"{type(exception).__name__}, whose traceback cannot be told"
+
+
+def bounded(text: str) -> str:
+    """Cut a text out of the application's hands to what a log can take, and say so."""
+    if len(text) > _LONGEST:
+        half = _LONGEST // 2
+        text = f"{text[:half]}\n[{len(text) - 2 * half} characters cut]\n{text[-half:]}"
+    return text

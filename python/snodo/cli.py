@@ -15,7 +15,6 @@ from ._target import DEFAULTS, Target, TargetError, where
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .errors import ConfigurationError, DeclarationError
     from .server import Server
 
 __all__ = ["main"]
@@ -37,6 +36,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0 done, 1 the server or a declaration failed, 2 misused or no such server,
         130 interrupted.
     """
+    from . import _streams
+
+    # First of all: whatever is opened later may get the number of a standard stream.
+    _streams.fill()
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.command is None:
@@ -45,12 +48,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(options)
     except _Misuse as error:
-        return _complain(str(error), _MISUSED)
-    except TargetError as error:
-        if _debugging(options):
-            import traceback
-
-            traceback.print_exc()
         return _complain(str(error), _MISUSED)
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -61,13 +58,20 @@ class _Misuse(Exception):
 
 
 def _run(options: argparse.Namespace) -> int:
-    from .errors import ConfigurationError, DeclarationError
+    from .errors import ConfigurationError, DeclarationError, LifespanError
 
+    debugging = _DEBUG.value(options)
     command: Callable[[argparse.Namespace], int] = options.run
     try:
         return command(options)
-    except (DeclarationError, ConfigurationError) as error:
-        return _complain(_one_line(error), _FAILED)
+    except (TargetError, LifespanError, DeclarationError, ConfigurationError) as error:
+        if debugging:
+            import traceback
+
+            traceback.print_exc()
+        declared = isinstance(error, (DeclarationError, ConfigurationError))
+        text = _one_line(error) if declared else str(error)
+        return _complain(text, _MISUSED if isinstance(error, TargetError) else _FAILED)
 
 
 # --- serve -------------------------------------------------------------------------------------
@@ -232,7 +236,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _take_stdout() -> int:
-    from ._serving import take_stdout
+    from ._streams import take_stdout
 
     try:
         return take_stdout()
@@ -267,6 +271,8 @@ def _call(options: argparse.Namespace) -> int:
     from ._asking import RefusedError
 
     server = _load(options.target)
+    if _DEBUG.value(options):
+        server._runtime(debug=True)
     try:
         result, text = _calling.called(server, options)
     except _calling.MisuseError as error:
@@ -324,7 +330,7 @@ def _offer(server: Server) -> str:
     return f"MCP {revisions}; {server._counts()}"
 
 
-def _one_line(error: DeclarationError | ConfigurationError) -> str:
+def _one_line(error: Exception) -> str:
     """Say what is wrong and where; a DeclarationError says so itself."""
     text = " ".join(str(error).split())
     return text if hasattr(error, "where") else f"{where(error.__traceback__)}{text}"
@@ -333,10 +339,6 @@ def _one_line(error: DeclarationError | ConfigurationError) -> str:
 def _complain(text: str, code: int) -> int:
     print(f"snodo: {text}", file=sys.stderr, flush=True)
     return code
-
-
-def _debugging(options: argparse.Namespace) -> bool:
-    return bool(hasattr(options, "debug") and _DEBUG.value(options))
 
 
 class _Version(argparse.Action):

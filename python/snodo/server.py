@@ -307,13 +307,14 @@ class Server:
         Raises:
             ConfigurationError: If there is one already, it is something else, or the server is in
                 use.
+            DeclarationError: If it is a context manager that is not async.
         """
         self._refuse_frozen()
         if self._lifespan is not None:
             raise ConfigurationError("Server lifespan is already set")
         from ._lifespan import opener
 
-        self._lifespan = opener(manager, self)
+        self._lifespan = opener(manager, self, sys._getframe(1))
         return manager
 
     def handle(self, message: dict[str, Any] | bytes | str) -> dict[str, Any] | None:
@@ -364,8 +365,9 @@ class Server:
         Raises:
             ConfigurationError: If an option cannot hold.
             OSError: If the address cannot be bound, or the transport fails.
+            RuntimeError: If the lifespan fails; what it raised is the cause.
         """
-        from . import _serving
+        from . import _serving, _streams
 
         if transport is None:
             if sys.stdin is not None and sys.stdin.isatty():
@@ -374,7 +376,7 @@ class Server:
             transport = "stdio"
         if transport == "stdio":
             # Before anything else: what is printed from here on must not reach the client.
-            protocol = _serving.take_stdout() if stdout_fd is None else stdout_fd
+            protocol = _streams.take_stdout() if stdout_fd is None else stdout_fd
             start = _serving.stdio(
                 self._runtime(threads, debug), protocol, signals=True, on_started=on_started
             )
@@ -417,6 +419,7 @@ class Server:
         Raises:
             ConfigurationError: If an option cannot hold.
             OSError: If the address cannot be bound, or the transport fails.
+            RuntimeError: If the lifespan fails; what it raised is the cause.
         """
         from . import _serving
 

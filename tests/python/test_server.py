@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import inspect
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
 
-from snodo import Cache, ConfigurationError, Server
+from snodo import Cache, ConfigurationError, DeclarationError, Server
 
 
 def test_options_become_plain_settings() -> None:
@@ -175,3 +176,14 @@ def test_a_lifespan_may_be_a_context_manager_or_a_generator_with_or_without_the_
 
         @Server("z").lifespan  # type: ignore[type-var]
         async def wrong() -> None: ...
+
+
+def test_a_lifespan_that_is_a_plain_context_manager_is_refused_where_it_is_written() -> None:
+    @contextmanager
+    def plain(server: Server) -> Iterator[None]:
+        yield
+
+    line = inspect.unwrap(plain).__code__.co_firstlineno
+    with pytest.raises(DeclarationError, match="use @asynccontextmanager") as raised:
+        Server("plain").lifespan(plain)  # type: ignore[type-var]
+    assert raised.value.where.endswith(f"test_server.py:{line}")
