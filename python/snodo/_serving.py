@@ -119,6 +119,7 @@ def usage(name: str) -> str:
     return (
         f"{name} is an MCP server that speaks over standard input and output.\n"
         f"To serve it over HTTP:    python -m snodo serve {sys.argv[0]}\n"
+        f'                          or write server.run("http") in it\n'
         f"To see what it offers:    python -m snodo inspect {sys.argv[0]}"
     )
 

@@ -199,7 +199,7 @@ def _serve(options: argparse.Namespace) -> int:
     log = _logging.configure(flags["log_level"], flags["log_format"])
 
     def started(url: str) -> None:
-        log.say(f"{server.name} {server.version} on {url} ({_offer(server)})")
+        log.say(server._start_line(url))
         if not flags["stdio"] and not _is_loopback(flags["host"]):
             log.say(
                 f"{flags['host']} is reachable from other machines and nothing asks callers who "
@@ -323,11 +323,6 @@ class _Output:
 def _load(text: str | None) -> Server:
     target = Target(text)
     return target.find(target.load())
-
-
-def _offer(server: Server) -> str:
-    revisions = ", ".join(server._runtime().versions)
-    return f"MCP {revisions}; {server._counts()}"
 
 
 def _one_line(error: Exception) -> str:

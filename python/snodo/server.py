@@ -328,7 +328,15 @@ class Server:
 
         Returns:
             The decoded response; None for a notification.
+
+        Raises:
+            TypeError: If the message is something else.
+            RuntimeError: If the lifespan fails; what it raised is the cause.
         """
+        given: object = message
+        if not isinstance(given, (dict, bytes, str)):
+            kind = type(given).__name__
+            raise TypeError(f"Server.handle takes one message as a dict, str or bytes, not {kind}")
         from . import _serving
 
         return _serving.handle(self._runtime(), message, self._lifespan)
@@ -360,7 +368,8 @@ class Server:
             threads: Most threads for plain functions; None for the server's own setting.
             debug: Show exceptions of tools to the client.
             stdout_fd: The protocol's descriptor, when standard output was taken already.
-            on_started: Called with the URL, or ``stdio``, once it is served.
+            on_started: Called with the URL, or ``stdio``, once it is served. None means that
+                standard error says so, for HTTP.
 
         Raises:
             ConfigurationError: If an option cannot hold.
@@ -389,7 +398,7 @@ class Server:
                 allowed_hosts=allowed_hosts,
                 allowed_origins=allowed_origins,
                 signals=True,
-                on_started=on_started,
+                on_started=self._say if on_started is None else on_started,
             )
         else:
             raise ConfigurationError('Server transport must be "stdio" or "http"')
@@ -461,6 +470,15 @@ class Server:
         assert declaration.spec is not None, "only a lone decorator leaves a method open"
         self._components.register(kind, function, declaration.spec)
         return function
+
+    def _say(self, url: str) -> None:
+        if sys.stderr is not None:  # where `print` would take standard output instead
+            print(f"snodo: {self._start_line(url)}", file=sys.stderr, flush=True)
+
+    def _start_line(self, url: str) -> str:
+        """Say what is served, and where."""
+        revisions = ", ".join(self._runtime().versions)
+        return f"{self.name} {self.version} on {url} (MCP {revisions}; {self._counts()})"
 
     def _counts(self) -> str:
         """Say how many components there are of each kind."""

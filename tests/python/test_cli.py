@@ -191,6 +191,57 @@ def test_debug_shows_the_traceback_of_a_module_that_fails(run: Run, write: Write
     assert "Traceback" in run("inspect", "app.py", "--debug").stderr
 
 
+def test_debug_shows_the_exception_of_a_tool_that_is_called(run: Run, write: Write) -> None:
+    write("app.py", GREETER + "\n@server.tool\ndef fail() -> str:\n    raise KeyError('lost')\n")
+    assert "lost" not in run("call", "app.py", "fail").stdout
+    for done in (
+        run("call", "app.py", "fail", "--debug"),
+        run("call", "app.py", "fail", env={"SNODO_DEBUG": "1"}),
+    ):
+        assert done.returncode == 1
+        assert "KeyError: 'lost'" in done.stdout
+        assert "Traceback" in done.stderr
+
+
+def test_a_debug_variable_that_makes_no_sense_is_told(run: Run, write: Write) -> None:
+    write("app.py", "raise RuntimeError\n")
+    assert "SNODO_DEBUG: expected 1 or 0" in complaint(
+        run("inspect", "app.py", env={"SNODO_DEBUG": "maybe"})
+    )
+
+
+def test_a_lifespan_that_fails_is_one_line_for_a_call_too(run: Run, write: Write) -> None:
+    lifespan = """
+@server.lifespan
+async def alive():
+    raise RuntimeError("no database")
+    yield
+"""
+    write("app.py", GREETER + lifespan)
+    done = run("call", "app.py", "greet", "name=Ada")
+    assert done.returncode == 1
+    assert done.stderr == "snodo: the lifespan failed: RuntimeError: no database\n"
+    assert "Traceback" in run("call", "app.py", "greet", "name=Ada", "--debug").stderr
+
+
+def test_ctrl_c_while_it_is_imported_shows_no_traceback() -> None:
+    begun = """
+        import os, signal, sys
+        sys.argv = ["snodo", "--version"]
+        class Finder:
+            def find_spec(self, name, path=None, target=None):
+                if name == "snodo.cli":
+                    os.kill(os.getpid(), signal.SIGINT)
+        sys.meta_path.insert(0, Finder())
+        import runpy
+        runpy.run_module("snodo", run_name="__main__")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(begun)], capture_output=True, text=True, timeout=30
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 # --- flags and variables -----------------------------------------------------------------------
 
 
