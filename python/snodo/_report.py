@@ -39,6 +39,25 @@ def stray(exception: BaseException, place: str) -> None:
     _log_exception(exception, "stray %s %s", type(exception).__name__, place)
 
 
+def refused(component: str, argument: str, said: str) -> None:
+    """Log why the author's own check refused an argument: words that are not the caller's to read.
+
+    Args:
+        component: Whose argument it is, as ``tool 'search'``.
+        argument: Its name, or its path.
+        said: The words.
+    """
+    _logger.info("%s: argument %s was refused: %s", component, argument, bounded(said))
+
+
+def text_of(exception: BaseException) -> str:
+    """Give an exception's text, whatever its own code does when it is asked."""
+    try:
+        return str(exception)
+    except Exception:
+        return type(exception).__name__
+
+
 def _log_exception(exception: BaseException, text: str, *parts: object) -> None:
     """Log at ERROR with a traceback of bounded length.
 
