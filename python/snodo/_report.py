@@ -7,7 +7,7 @@ from secrets import token_hex
 
 _logger = logging.getLogger("snodo")
 
-# Characters of one exception in the log: its text may hold whatever a tool was given.
+# Bytes of one exception in the log: its text may hold whatever a tool was given.
 _LONGEST = 64 * 1024
 
 
@@ -50,6 +50,16 @@ def refused(component: str, argument: str, said: str) -> None:
     _logger.info("%s: argument %s was refused: %s", component, argument, bounded(said))
 
 
+def unusual_name(kind: str, name: str, where: str) -> None:
+    """Warn of a name that some clients refuse."""
+    _logger.warning(
+        "%s: %s %r: some clients refuse names that are not 1 to 128 of A-Z a-z 0-9 _ . -",
+        where,
+        kind,
+        name,
+    )
+
+
 def text_of(exception: BaseException) -> str:
     """Give an exception's text, whatever its own code does when it is asked."""
     try:
@@ -82,7 +92,9 @@ def _traceback(exception: BaseException) -> str:
 
 def bounded(text: str) -> str:
     """Cut a text out of the application's hands to what a log can take, and say so."""
-    if len(text) > _LONGEST:
-        half = _LONGEST // 2
-        text = f"{text[:half]}\n[{len(text) - 2 * half} characters cut]\n{text[-half:]}"
-    return text
+    data = text.encode("utf-8", "backslashreplace")
+    if len(data) <= _LONGEST:
+        return text
+    half = _LONGEST // 2
+    head, tail = (part.decode(errors="ignore") for part in (data[:half], data[-half:]))
+    return f"{head}\n[{len(data) - 2 * half} bytes cut]\n{tail}"
