@@ -64,6 +64,8 @@ class Components:
             )
         if kind == "resource":
             self._refuse_taken_uri(spec)
+        else:
+            _warn_of_name(kind, spec)
         table[spec.name] = (subject, spec)
 
     def replace(self, kind: str, spec: Any) -> None:
@@ -103,6 +105,15 @@ class Components:
                     f'resource {form} "{spec.uri or spec.template}" is already registered by'
                     f" {_shown(subject)} ({known.where})"
                 )
+
+
+def _warn_of_name(kind: str, spec: ToolSpec | PromptSpec) -> None:
+    from ._definition import is_usual_name
+
+    if not is_usual_name(spec.name):
+        from ._report import unusual_name
+
+        unusual_name(kind, spec.name, spec.where)
 
 
 def specs_of(definition: Any, components: Components, frame: FrameType) -> list[tuple[str, Any]]:

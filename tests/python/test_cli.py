@@ -191,6 +191,11 @@ def test_debug_shows_the_traceback_of_a_module_that_fails(run: Run, write: Write
     assert "Traceback" in run("inspect", "app.py", "--debug").stderr
 
 
+def test_names_that_some_clients_refuse_are_gaps(run: Run, write: Write) -> None:
+    write("app.py", GREETER + "\n@server.tool(name='my tool')\ndef my() -> str:\n    'Do.'\n")
+    assert "my tool: some clients refuse names" in run("inspect", "app.py").stdout
+
+
 def test_debug_shows_the_exception_of_a_tool_that_is_called(run: Run, write: Write) -> None:
     write("app.py", GREETER + "\n@server.tool\ndef fail() -> str:\n    raise KeyError('lost')\n")
     assert "lost" not in run("call", "app.py", "fail").stdout
