@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._target import DEFAULTS, Target, TargetError, where
 
@@ -41,7 +41,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # First of all: whatever is opened later may get the number of a standard stream.
     _streams.fill()
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        parser.chosen = options.command
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if options.command is None:
         parser.print_help(sys.stderr)
         return _MISUSED
@@ -229,7 +232,8 @@ def _serve(options: argparse.Namespace) -> int:
                 on_started=started,
             )
     except OSError as error:
-        return _complain(f"cannot serve: {error.strerror or error}", _FAILED)
+        place = "over standard input and output" if flags["stdio"] else "over HTTP"
+        return _complain(f"cannot serve {place}: {error.strerror or error}", _FAILED)
     finally:
         log.flush()
     return 0
@@ -355,8 +359,37 @@ class _Help(argparse.HelpFormatter):
         super().__init__(prog, width=columns - 2)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class _Parser(argparse.ArgumentParser):
+    """A parser that names what may have been meant."""
+
+    chosen: str | None = None
+    """The command whose words may be meant."""
+
+    def error(self, message: str) -> NoReturn:
+        from difflib import get_close_matches
+
+        meant = None
+        if "invalid choice: " in message or "unrecognized arguments: " in message:
+            wrong = message.partition(": ")[2].removeprefix("invalid choice: ").split()[0]
+            near = get_close_matches(wrong.partition("=")[0].strip("'"), self._words(), 1)
+            meant = near[0] if near else None
+        super().error(f"{message}; did you mean {meant}?" if meant else message)
+
+    def _words(self) -> list[str]:
+        """Give every command, and the flags and choices of the chosen one."""
+        words: list[str] = []
+        for action in self._actions:
+            words += action.option_strings
+            if isinstance(action.choices, dict):
+                chosen = action.choices.get(self.chosen)
+                words += [*action.choices, *(chosen._words() if chosen else ())]
+            elif action.choices:
+                words += map(str, action.choices)
+        return words
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
         prog="snodo", description="Serve and inspect MCP servers.", formatter_class=_Help
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")

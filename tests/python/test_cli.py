@@ -196,6 +196,27 @@ def test_names_that_some_clients_refuse_are_gaps(run: Run, write: Write) -> None
     assert "my tool: some clients refuse names" in run("inspect", "app.py").stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["srve", "app.py"], "serve"),
+        (["serve", "app.py", "--prot", "8001"], "--port"),
+        (["serve", "app.py", "--prot=8001"], "--port"),
+        (["inspect", "app.py", "--format", "jsn"], "json"),
+    ],
+)
+def test_what_may_have_been_meant_is_named(run: Run, arguments: list[str], meant: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"; did you mean {meant}?\n")
+
+
+@pytest.mark.parametrize("target", ["app.py", "app.py:create"])
+def test_a_function_that_makes_the_server_is_named(run: Run, write: Write, target: str) -> None:
+    write("app.py", "from snodo import Server\ndef create() -> Server:\n    return Server('x')\n")
+    assert "assign it at module level: server = create()" in complaint(run("serve", target))
+
+
 def test_debug_shows_the_exception_of_a_tool_that_is_called(run: Run, write: Write) -> None:
     write("app.py", GREETER + "\n@server.tool\ndef fail() -> str:\n    raise KeyError('lost')\n")
     assert "lost" not in run("call", "app.py", "fail").stdout
@@ -400,6 +421,8 @@ def test_call_reads_resources_and_gets_prompts(run: Run, write: Write) -> None:
         run("call", "app.py", "--prompt", "review", "Dune")
     )
     assert "name one tool" in complaint(run("call", "app.py"))
+    write("app.py", GREETER)
+    assert complaint(run("call", "app.py")).endswith("; the tools are: greet\n")
 
 
 def test_check_prints_the_catalogue_of_a_good_module(run: Run, write: Write) -> None:

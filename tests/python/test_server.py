@@ -69,7 +69,10 @@ def test_options_become_plain_settings() -> None:
         ({"page_size": True}, "page_size must be an int"),
         ({"cache": 5}, "cache must be a Cache"),
         ({"discover_cache": (1, "public")}, "discover_cache must be a Cache"),
-        ({"limits": {"bodies": 1}}, "has no 'bodies'; there are body_bytes"),
+        (
+            {"limits": {"bodies": 1}},
+            "has no 'bodies'; did you mean 'body_bytes'? there are body_bytes",
+        ),
         ({"limits": {"body_bytes": -1}}, "body_bytes"),
         ({"limits": {"head_timeout": 0}}, "head_timeout"),
         ({"limits": 5}, "limits must be a dict"),
@@ -187,3 +190,16 @@ def test_a_lifespan_that_is_a_plain_context_manager_is_refused_where_it_is_writt
     with pytest.raises(DeclarationError, match="use @asynccontextmanager") as raised:
         Server("plain").lifespan(plain)  # type: ignore[type-var]
     assert raised.value.where.endswith(f"test_server.py:{line}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("call_timeout", r"Server\(timeout="),
+        ("body_byte", "did you mean 'body_bytes'"),
+        ("nothing", "there are body_bytes"),
+    ],
+)
+def test_a_limit_that_is_not_there_is_answered_with_what_is(name: str, text: str) -> None:
+    with pytest.raises(ConfigurationError, match=text):
+        Server("limited", limits={name: 5})
