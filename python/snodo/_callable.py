@@ -10,6 +10,8 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from ._draining import drained, drained_async
+
 _ENCLOSING = 32
 
 
@@ -133,13 +135,13 @@ def runner(function: Any) -> tuple[Callable[..., Any], bool]:
     if inspect.isasyncgenfunction(target):
 
         async def drain_async(*args: Any, **kwargs: Any) -> list[Any]:
-            return [item async for item in function(*args, **kwargs)]
+            return await drained_async(function(*args, **kwargs))
 
         return drain_async, True
     if inspect.isgeneratorfunction(target):
 
         def drain(*args: Any, **kwargs: Any) -> list[Any]:
-            return list(function(*args, **kwargs))
+            return drained(function(*args, **kwargs))
 
         return drain, False
     if inspect.iscoroutinefunction(target):
@@ -154,20 +156,20 @@ def runner(function: Any) -> tuple[Callable[..., Any], bool]:
         return awaited, True
     if inspect.isasyncgenfunction(inner):
 
-        async def drained(*args: Any, **kwargs: Any) -> Any:
+        async def drain_inner_async(*args: Any, **kwargs: Any) -> Any:
             value = function(*args, **kwargs)
             if inspect.isawaitable(value):
                 value = await value
-            return [item async for item in value] if inspect.isasyncgen(value) else value
+            return await drained_async(value) if inspect.isasyncgen(value) else value
 
-        return drained, True
+        return drain_inner_async, True
     if inspect.isgeneratorfunction(inner):
 
-        def drained_list(*args: Any, **kwargs: Any) -> Any:
+        def drain_inner(*args: Any, **kwargs: Any) -> Any:
             value = function(*args, **kwargs)
-            return list(value) if inspect.isgenerator(value) else value
+            return drained(value) if inspect.isgenerator(value) else value
 
-        return drained_list, False
+        return drain_inner, False
     return function, False
 
 

@@ -26,7 +26,11 @@ def called(server: Server, options: argparse.Namespace) -> tuple[JSON, str]:
         RefusedError: the answer is an error.
     """
     if sum(one is not None for one in (options.tool, options.read, options.prompt)) != 1:
-        raise MisuseError("name one tool, or write --read URI, or --prompt NAME")
+        there = ", ".join(tool["name"] for tool in list_tools(server))
+        raise MisuseError(
+            "name one tool, or write --read URI, or --prompt NAME"
+            + (f"; the tools are: {there}" if there else "")
+        )
     if options.read is not None:
         result = request(server, "resources/read", {"uri": options.read})
         return result, "\n".join(_contents(one) for one in result.get("contents", []))

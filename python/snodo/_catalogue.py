@@ -174,13 +174,23 @@ def _gaps(offer: JSON) -> list[str]:
     gaps: list[str] = []
     for tool in offer["tools"]:
         arguments = tool["inputSchema"].get("properties", {})
+        gaps += _unusual(tool["name"], tool["name"])
         gaps += _undescribed(tool["name"], tool, arguments)
     for resource in (*offer["resources"], *offer["resourceTemplates"]):
         gaps += _undescribed(f"resource {resource['name']}", resource, {})
     for prompt in offer["prompts"]:
         arguments = {argument["name"]: argument for argument in prompt.get("arguments", ())}
+        gaps += _unusual(f"prompt {prompt['name']}", prompt["name"])
         gaps += _undescribed(f"prompt {prompt['name']}", prompt, arguments)
     return gaps
+
+
+def _unusual(label: str, name: str) -> list[str]:
+    from ._definition import is_usual_name
+
+    if is_usual_name(name):
+        return []
+    return [f"{label}: some clients refuse names that are not 1 to 128 of A-Z a-z 0-9 _ . -"]
 
 
 def _undescribed(label: str, entry: JSON, arguments: JSON) -> list[str]:

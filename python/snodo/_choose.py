@@ -45,7 +45,8 @@ def choose(members: list[tuple[Any, Convert | None]], local: Mapping[str, Any]) 
                 failures.append(error)
         if len(failures) == 1:
             raise failures[0]
-        raise Mismatch("value fits none of the allowed types")
+        said = "; ".join(error.said for error in failures if error.said) or None
+        raise Mismatch("value fits none of the allowed types", said=said)
 
     return make
 

@@ -64,6 +64,8 @@ class Components:
             )
         if kind == "resource":
             self._refuse_taken_uri(spec)
+        else:
+            _warn_of_name(kind, spec)
         table[spec.name] = (subject, spec)
 
     def replace(self, kind: str, spec: Any) -> None:
@@ -121,6 +123,15 @@ def _matches(spec: ResourceSpec, uri: str) -> bool:
     from ._snodo import uri_template_matches
 
     return uri_template_matches(spec.template, uri)
+
+
+def _warn_of_name(kind: str, spec: ToolSpec | PromptSpec) -> None:
+    from ._definition import is_usual_name
+
+    if not is_usual_name(spec.name):
+        from ._report import unusual_name
+
+        unusual_name(kind, spec.name, spec.where)
 
 
 def specs_of(definition: Any, components: Components, frame: FrameType) -> list[tuple[str, Any]]:

@@ -30,6 +30,7 @@ from ._makers import (
     path_of,
     same,
 )
+from ._report import refused
 from ._schema import ARRAYS, MAPPINGS, SETS, standard_name
 
 
@@ -48,7 +49,9 @@ class Plan(NamedTuple):
 PLAIN = Plan("plain")
 
 
-def converter(hint: Any, key: str, local: Mapping[str, Any], bounds: Any = None) -> Convert | None:
+def converter(
+    hint: Any, key: str, local: Mapping[str, Any], bounds: Any = None, component: str = "argument"
+) -> Convert | None:
     """Give the converter of a parameter; None if its JSON value is what the hint says.
 
     Args:
@@ -56,6 +59,7 @@ def converter(hint: Any, key: str, local: Mapping[str, Any], bounds: Any = None)
         key: Its name on the wire, the first segment of paths in messages.
         local: Names that hints of locally defined types may use.
         bounds: The parameter's schema, for bounds that JSON Schema cannot hold text to.
+        component: Whose parameter it is, for the log.
     """
     make = Planner(local).plan(hint).make
     if make is None:
@@ -69,6 +73,8 @@ def converter(hint: Any, key: str, local: Mapping[str, Any], bounds: Any = None)
             return function(value)
         except Mismatch as error:
             path = "/".join((key, *reversed(error.path)))
+            if error.said is not None:
+                refused(component, path, error.said)
             raise ConversionError(f"Invalid arguments at /{path}: {error.expected}") from None
 
     return convert

@@ -13,9 +13,9 @@ from ._definition import (
     Schema,
     Site,
     checked_annotations,
+    checked_call_name,
     checked_icons,
     checked_metadata,
-    checked_name,
     checked_schema,
     checked_text,
     checked_timeout,
@@ -87,7 +87,7 @@ def class_spec(call: Any, options: Options, site: Site) -> ToolSpec:
     Raises:
         DeclarationError: If a part is wrong.
     """
-    name = checked_name(options.name, site)
+    name = checked_call_name(options.name, site)
     title = checked_text(options.title, "title", site)
     description = checked_text(options.description, "description", site)
     schema = checked_schema(options.input_schema, "input_schema", site)

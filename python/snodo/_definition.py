@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -56,6 +57,24 @@ def checked_name(name: Any, site: Site) -> str:
     if not name:
         raise site.refuse("name", "must not be empty", 'write name="..."')
     return str(checked_json(name, "name", site))
+
+
+def checked_call_name(name: Any, site: Site) -> str:
+    """Check a name that clients call something by: of a tool or a prompt."""
+    checked = checked_name(name, site)
+    if checked.isspace():
+        raise site.refuse("name", "must not be white space alone", 'write name="..."')
+    if any(unicodedata.category(char) == "Cc" for char in checked):
+        raise site.refuse("name", "holds a control character", 'write name="..." without it')
+    return checked
+
+
+MOST_OF_NAME = 128
+
+
+def is_usual_name(name: str) -> bool:
+    """Tell a name that every client takes: the protocol recommends these characters."""
+    return 0 < len(name) <= MOST_OF_NAME and all(_plain(char) or char in "_.-" for char in name)
 
 
 def checked_text(value: Any, part: str, site: Site) -> str | None:

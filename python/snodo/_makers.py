@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import _hints
+from ._report import text_of
 
 Convert = Callable[[Any], Any]
 
@@ -14,11 +15,18 @@ Convert = Callable[[Any], Any]
 class Mismatch(Exception):
     """A value inside an argument that does not fit; path segments are added on the way out."""
 
-    def __init__(self, expected: str, *path: str) -> None:
-        """Say what was expected."""
+    def __init__(self, expected: str, *path: str, said: str | None = None) -> None:
+        """Say what was expected.
+
+        Args:
+            expected: The words for the caller.
+            path: Where, innermost segment first.
+            said: The words of the author's own check, for the log: they may quote the value.
+        """
         super().__init__(expected)
         self.expected = expected
         self.path = list(path)
+        self.said = said
 
 
 _EXPECTED = {
@@ -60,6 +68,10 @@ def _mismatch(error: Exception) -> Mismatch:
     # msgspec does not tell the key of an object's member: `$[...]`.
     place = place.rstrip("`").replace("[...]", ".*").replace("[", ".").replace("]", "")
     path = [part for part in place.split(".") if part]
+    if error.__cause__ is not None:
+        # Raised by a `__post_init__`, and repeated by msgspec.
+        said = text_of(error.__cause__)
+        return Mismatch("value does not fit the type", *reversed(path), said=said)
     if text.startswith(("Expected ", "Object missing required field ", "Object contains unknown")):
         expected = text[0].lower() + text[1:].replace("`", "")
     elif text.startswith("Invalid enum value"):
@@ -188,11 +200,10 @@ def adapted(hint: Any) -> Convert:
             return adapter.validate_python(value)
         except pydantic.ValidationError as error:
             first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            text = (
-                first["msg"] if first["type"] in _PYDANTIC_SAFE else "value does not fit the type"
-            )
-            path = [str(part) for part in first["loc"]]
-            raise Mismatch(text, *reversed(path)) from None
+            path = [str(part) for part in reversed(first["loc"])]
+            if first["type"] in _PYDANTIC_SAFE:
+                raise Mismatch(first["msg"], *path) from None
+            raise Mismatch("value does not fit the type", *path, said=first["msg"]) from None
 
     return make
 
@@ -230,6 +241,8 @@ def named_tuple(cls: Any, makes: list[tuple[str, Convert | None]]) -> Convert:
             return cls(*items)
         except TypeError:
             raise Mismatch("expected more items") from None
+        except ValueError as error:
+            raise _refused(cls, error) from None
 
     return make
 
@@ -255,10 +268,14 @@ def members_of(
             members = {_alias(cls, name): item for name, item in members.items()}
         try:
             return cls(**members)
-        except (ValueError, TypeError):
-            raise Mismatch(f"value is refused by {cls.__name__}") from None
+        except (ValueError, TypeError) as error:
+            raise _refused(cls, error) from None
 
     return make
+
+
+def _refused(cls: Any, error: Exception) -> Mismatch:
+    return Mismatch(f"value is refused by {cls.__name__}", said=text_of(error))
 
 
 def _alias(cls: Any, name: str) -> str:

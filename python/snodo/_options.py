@@ -137,9 +137,20 @@ def checked_limits(value: Any) -> dict[str, int | float]:
         elif name in _TIMES:
             limits[name] = seconds(f"limits[{name!r}]", number)
         else:
-            known = ", ".join(sorted((*_COUNTS, *_TIMES)))
-            raise ConfigurationError(f"Server limits has no {name!r}; there are {known}")
+            raise ConfigurationError(f"Server limits has no {name!r}; {_instead(name)}")
     return limits
+
+
+def _instead(name: object) -> str:
+    """Say what may have been meant by the name of a limit that there is not."""
+    known = sorted((*_COUNTS, *_TIMES))
+    if name in ("call_timeout", "timeout", "tool_timeout", "request_timeout"):
+        return "how long a call may take is said by Server(timeout=...), or by its component"
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(name), known, 1)
+    meant = f"did you mean {near[0]!r}? " if near else ""
+    return f"{meant}there are {', '.join(known)}"
 
 
 def checked_protocols(value: Any) -> tuple[str, ...]:

@@ -175,7 +175,7 @@ def _add(
         Slot(
             key=key,
             keyword=keyword,
-            convert=None if number else converter(bare, key, scope.local, schema),
+            convert=None if number else converter(bare, key, scope.local, schema, site.component),
             required=default is EMPTY,
             default=None if default is EMPTY else default,
             number=number,

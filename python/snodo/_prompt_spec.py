@@ -13,10 +13,10 @@ from ._definition import (
     UNSET,
     Schema,
     Site,
+    checked_call_name,
     checked_icons,
     checked_json,
     checked_metadata,
-    checked_name,
     checked_text,
     checked_timeout,
     kind_of,
@@ -90,7 +90,7 @@ def prompt_class_spec(
     Raises:
         DeclarationError: If a part is wrong.
     """
-    name = checked_name(options.name, site)
+    name = checked_call_name(options.name, site)
     title = checked_text(options.title, "title", site)
     description = checked_text(options.description, "description", site)
     arguments = checked_arguments(options.arguments, site)

@@ -6,13 +6,13 @@ or a lifespan need one, and stays out of the way where nothing does.
 
 from __future__ import annotations
 
-import io
 import json
-import os
 import sys
 import threading
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
+
+from . import _streams
 
 if TYPE_CHECKING:
     import asyncio
@@ -103,7 +103,7 @@ def stdio(
     signals = signals and _on_main_thread()
 
     def begin() -> Serving:
-        return runtime.serve_stdio(input=_take_stdin(), output=stdout_fd, signals=signals)
+        return runtime.serve_stdio(input=_streams.take_stdin(), output=stdout_fd, signals=signals)
 
     def start() -> Serving:
         serving = _owning_signals(begin) if signals else begin()
@@ -119,51 +119,16 @@ def usage(name: str) -> str:
     return (
         f"{name} is an MCP server that speaks over standard input and output.\n"
         f"To serve it over HTTP:    python -m snodo serve {sys.argv[0]}\n"
+        f'                          or write server.run("http") in it\n'
         f"To see what it offers:    python -m snodo inspect {sys.argv[0]}"
     )
-
-
-def take_stdout() -> int:
-    """Keep standard output for ourselves: give its duplicate, and point fd 1 at stderr.
-
-    Works for Python, C code and child processes alike, which all write to fd 1.
-
-    Raises:
-        OSError: If standard output is closed.
-    """
-    if sys.stdout is not None:
-        sys.stdout.flush()
-    ours = os.dup(1)
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        # It belongs to a log from here on, where half lines and encoding errors help nobody. Said
-        # while it is what it was opened as: a file is asked for its position, which no pipe has.
-        sys.stdout.reconfigure(line_buffering=True, errors="backslashreplace")
-    try:
-        os.dup2(2, 1)
-    except OSError:
-        # Standard error is closed: what is printed goes nowhere, rather than to the client.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, 1)
-        os.close(nowhere)
-    return ours
-
-
-def _take_stdin() -> int:
-    """Keep standard input for the protocol: give its duplicate, and let fd 0 be empty.
-
-    A tool or child process that reads fd 0 would take messages away from the server.
-    """
-    protocol = os.dup(0)
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.close(nothing)
-    return protocol
 
 
 def run(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> None:
     """Serve until a signal, the end of input, or a fault; block meanwhile.
 
     Raises:
+        LifespanError: If the lifespan raises.
         OSError: If the address cannot be bound, or the transport fails.
     """
     if lifespan is None and not runtime.has_coroutines:
@@ -172,14 +137,39 @@ def run(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> None:
         return
     import asyncio
 
-    asyncio.run(serve(runtime, start, lifespan))
+    from . import _owned_loop
+
+    begun = False
+
+    def begin() -> Serving:
+        nonlocal begun
+        main = asyncio.current_task()
+        assert main is not None, "serving begins on a task"
+        if main.cancelling():
+            raise asyncio.CancelledError  # Ctrl-C came while the lifespan was entered
+        serving = start()
+        begun = True
+        if main.cancelling():
+            serving.stop()
+        return serving
+
+    _owned_loop.run(serve(runtime, begin, lifespan, owned=True), lambda: begun)
 
 
-async def serve(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> None:
+async def serve(
+    runtime: Runtime, start: Start, lifespan: Lifespan | None, *, owned: bool = False
+) -> None:
     """Serve on the running loop until stopped, cancelled, or at the end of input.
+
+    Args:
+        runtime: The frozen server.
+        start: Starts the transport.
+        lifespan: Entered before that, left at the end.
+        owned: Whether the loop is ours, so that nobody has a reason to cancel.
 
     Raises:
         ConfigurationError: If another loop runs the server's coroutines already.
+        LifespanError: If the lifespan raises.
         OSError: If the address cannot be bound, or the transport fails.
     """
     import asyncio
@@ -195,17 +185,15 @@ async def serve(runtime: Runtime, start: Start, lifespan: Lifespan | None) -> No
     try:
         async with _entered(runtime, lifespan):
             try:
-                await _ended(loop, start())
+                await _ended(loop, start(), owned)
             finally:
                 # What the lifespan gave is theirs until they are gone.
-                left = runtime.detach_loop(loop)
-                if left:
-                    await asyncio.wait(left, timeout=_CLEANING)
+                await _gone(loop, set(runtime.detach_loop(loop)), owned)
     finally:
         runtime.detach_loop(loop)
 
 
-async def _ended(loop: asyncio.AbstractEventLoop, serving: Serving) -> None:
+async def _ended(loop: asyncio.AbstractEventLoop, serving: Serving, owned: bool) -> None:
     import asyncio
 
     ended: asyncio.Future[None] = loop.create_future()
@@ -220,12 +208,33 @@ async def _ended(loop: asyncio.AbstractEventLoop, serving: Serving) -> None:
 
     # A thread of its own: the loop's executor is the application's, and may have but one.
     threading.Thread(target=wait, name="snodo-wait", daemon=True).start()
+    if owned:
+        from ._owned_loop import until
+
+        await until(ended)
+        return
     try:
         await asyncio.shield(ended)
     except asyncio.CancelledError:
         serving.stop()
         await ended
         raise
+
+
+async def _gone(loop: asyncio.AbstractEventLoop, left: set[asyncio.Task[Any]], owned: bool) -> None:
+    """Wait a moment for calls that were cancelled to clean up."""
+    import asyncio
+
+    end = loop.time() + _CLEANING
+    while left and (rest := end - loop.time()) > 0:
+        try:
+            _, left = await asyncio.wait(left, timeout=rest)
+        except asyncio.CancelledError:
+            if not owned:
+                raise
+            from ._owned_loop import forget_cancellation
+
+            forget_cancellation()
 
 
 def _settle(ended: asyncio.Future[None], error: BaseException | None) -> None:
@@ -240,7 +249,9 @@ async def _entered(runtime: Runtime, lifespan: Lifespan | None) -> AsyncIterator
     if lifespan is None:
         yield
         return
-    async with lifespan() as state:
+    from ._lifespan import entered
+
+    async with entered(lifespan) as state:
         runtime.set_state(state)
         yield
 
@@ -273,21 +284,23 @@ def _background_loop(runtime: Runtime, lifespan: Lifespan | None) -> None:
     import atexit
     from concurrent.futures import Future
 
-    ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
+    from . import _owned_loop
+
+    ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = Future()
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
-        over = asyncio.Event()
+        over: asyncio.Future[None] = loop.create_future()
         async with _entered(runtime, lifespan):
             # Not before: a lifespan that fails leaves no loop that seems to run.
             runtime.attach_loop(loop)
             ready.set_result((loop, over))
-            await over.wait()
+            await _owned_loop.until(over)
             runtime.detach_loop(loop)
 
     def thread() -> None:
         try:
-            asyncio.run(main())
+            _owned_loop.run(main(), ready.done)
         except BaseException as error:
             if ready.done():
                 raise
@@ -298,7 +311,7 @@ def _background_loop(runtime: Runtime, lifespan: Lifespan | None) -> None:
     loop, over = ready.result()
 
     def end() -> None:
-        loop.call_soon_threadsafe(over.set)
+        loop.call_soon_threadsafe(_settle, over, None)
         running.join(timeout=2)
 
     atexit.register(end)

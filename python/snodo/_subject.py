@@ -10,7 +10,7 @@ from types import FrameType
 from typing import Any
 
 from . import _callable
-from ._definition import UNSET, Site, checked_name, checked_text
+from ._definition import UNSET, Site, checked_call_name, checked_name, checked_text
 from ._docstring import parse
 from ._parameters import EMPTY, Scope, is_context
 
@@ -74,7 +74,7 @@ def read_subject(
     shown = name if isinstance(name, str) and name else str(_default_name(function))
     site = Site(_callable.location(function, frame), f"{kind} {shown!r}")
     _refuse_uncallable(function, site, kind)
-    name = checked_name(name, site)
+    name = (checked_name if kind == "resource" else checked_call_name)(name, site)
     if name == "<lambda>":
         raise site.refuse("name", "a lambda has no name", 'write name="..."')
     title = checked_text(options.title, "title", site)

@@ -97,14 +97,17 @@ class Target:
                 kind = type(value).__name__
                 raise TargetError(
                     f"{self.label}:{self.name} is of type {kind}, not a Server; "
-                    f"{_found(module, servers)}"
+                    f"{_found(module, servers)}{_if_made(module, [self.name])}"
                 )
             return value
         unique = {id(value): value for value in servers.values()}
         if len(unique) == 1:
             return next(iter(unique.values()))
         if not unique:
-            raise TargetError(f"{self.label} defines no Server; {_found(module, servers)}")
+            raise TargetError(
+                f"{self.label} defines no Server; {_found(module, servers)}"
+                f"{_if_made(module, list(vars(module)))}"
+            )
         names = ", ".join(servers)
         first = next(iter(servers))
         raise TargetError(
@@ -231,6 +234,22 @@ def _found(module: ModuleType, servers: dict[str, Server]) -> str:
         return "found nothing that could be one"
     more = f" and {len(others) - 5} more" if len(others) > 5 else ""
     return "found " + ", ".join(others[:5]) + more
+
+
+def _if_made(module: ModuleType, names: list[str]) -> str:
+    """Say what to write when one of these functions of the module seems to make the server."""
+    for name in names:
+        value = vars(module).get(name)
+        hints = getattr(value, "__annotations__", {})
+        if (
+            isinstance(value, type(_if_made))
+            and value.__module__ == module.__name__
+            and getattr(hints.get("return"), "__name__", hints.get("return"))
+            in ("Server", "snodo.Server", None)
+            and ("return" in hints or name.startswith(("create", "make", "build", "get")))
+        ):
+            return f"; if {name} makes it, assign it at module level: server = {name}()"
+    return ""
 
 
 def _is_own_instance(value: Any, module: ModuleType) -> bool:

@@ -15,6 +15,7 @@ from ._hints import NONE_TYPE, HintError
 from ._makers import Mismatch
 from ._parameters import EMPTY, check_default, default_of, is_context, refuse_kind, without_null
 from ._parsing import Parse, Reader
+from ._report import refused
 from ._schema import SchemaBuilder
 from ._signature import Slot
 from ._subject import Subject
@@ -98,7 +99,9 @@ def _read(
         Slot(
             key=key,
             keyword=keyword,
-            convert=None if reading.parse is None else _convert(reading.parse, key, what),
+            convert=None
+            if reading.parse is None
+            else _convert(reading.parse, key, what, site.component),
             required=default is EMPTY,
             default=None if default is EMPTY else default,
         ),
@@ -114,11 +117,13 @@ def _annotated(hint: Any, metadata: list[Any]) -> Any:
     return Annotated[hint, *metadata] if metadata else hint
 
 
-def _convert(parse: Parse, key: str, what: str) -> Callable[[Any], Any]:
+def _convert(parse: Parse, key: str, what: str, component: str) -> Callable[[Any], Any]:
     def convert(text: Any) -> Any:
         try:
             return parse(text)
         except Mismatch as error:
+            if error.said is not None:
+                refused(component, key, error.said)
             raise ConversionError(f"Invalid {what} {key!r}: {error.expected}") from None
 
     return convert

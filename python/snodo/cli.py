@@ -9,14 +9,13 @@ import argparse
 import contextlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ._target import DEFAULTS, Target, TargetError, where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .errors import ConfigurationError, DeclarationError
     from .server import Server
 
 __all__ = ["main"]
@@ -41,20 +40,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0 done, 1 the server or a declaration failed, 2 misused or no such server,
         130 interrupted.
     """
+    from . import _streams
+
+    # First of all: whatever is opened later may get the number of a standard stream.
+    _streams.fill()
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        parser.chosen = options.command
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
     if options.command is None:
         parser.print_help(sys.stderr)
         return _MISUSED
     try:
         return _run(options)
     except _Misuse as error:
-        return _complain(str(error), _MISUSED)
-    except TargetError as error:
-        if _debugging(options):
-            import traceback
-
-            traceback.print_exc()
         return _complain(str(error), _MISUSED)
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -65,13 +65,20 @@ class _Misuse(Exception):
 
 
 def _run(options: argparse.Namespace) -> int:
-    from .errors import ConfigurationError, DeclarationError
+    from .errors import ConfigurationError, DeclarationError, LifespanError
 
+    debugging = _DEBUG.value(options)
     command: Callable[[argparse.Namespace], int] = options.run
     try:
         return command(options)
-    except (DeclarationError, ConfigurationError) as error:
-        return _complain(_one_line(error), _FAILED)
+    except (TargetError, LifespanError, DeclarationError, ConfigurationError) as error:
+        if debugging:
+            import traceback
+
+            traceback.print_exc()
+        declared = isinstance(error, (DeclarationError, ConfigurationError))
+        text = _one_line(error) if declared else str(error)
+        return _complain(text, _MISUSED if isinstance(error, TargetError) else _FAILED)
 
 
 # --- serve -------------------------------------------------------------------------------------
@@ -199,7 +206,7 @@ def _serve(options: argparse.Namespace) -> int:
     log = _logging.configure(flags["log_level"], flags["log_format"])
 
     def started(url: str) -> None:
-        log.say(f"{server.name} {server.version} on {url} ({_offer(server)})")
+        log.say(server._start_line(url))
         if not flags["stdio"] and not _is_loopback(flags["host"]):
             log.say(
                 f"{flags['host']} is reachable from other machines and nothing asks callers who "
@@ -229,7 +236,8 @@ def _serve(options: argparse.Namespace) -> int:
                 on_started=started,
             )
     except OSError as error:
-        return _complain(f"cannot serve: {error.strerror or error}", _FAILED)
+        place = "over standard input and output" if flags["stdio"] else "over HTTP"
+        return _complain(f"cannot serve {place}: {error.strerror or error}", _FAILED)
     finally:
         log.flush()
     if not server._runtime().end_threads(_ENDING):
@@ -253,7 +261,7 @@ def _end_at_once() -> None:
 
 
 def _take_stdout() -> int:
-    from ._serving import take_stdout
+    from ._streams import take_stdout
 
     try:
         return take_stdout()
@@ -288,6 +296,8 @@ def _call(options: argparse.Namespace) -> int:
     from ._asking import RefusedError
 
     server = _load(options.target)
+    if _DEBUG.value(options):
+        server._runtime(debug=True)
     try:
         result, text = _calling.called(server, options)
     except _calling.MisuseError as error:
@@ -340,12 +350,7 @@ def _load(text: str | None) -> Server:
     return target.find(target.load())
 
 
-def _offer(server: Server) -> str:
-    revisions = ", ".join(server._runtime().versions)
-    return f"MCP {revisions}; {server._counts()}"
-
-
-def _one_line(error: DeclarationError | ConfigurationError) -> str:
+def _one_line(error: Exception) -> str:
     """Say what is wrong and where; a DeclarationError says so itself."""
     text = " ".join(str(error).split())
     return text if hasattr(error, "where") else f"{where(error.__traceback__)}{text}"
@@ -354,10 +359,6 @@ def _one_line(error: DeclarationError | ConfigurationError) -> str:
 def _complain(text: str, code: int) -> int:
     print(f"snodo: {text}", file=sys.stderr, flush=True)
     return code
-
-
-def _debugging(options: argparse.Namespace) -> bool:
-    return bool(hasattr(options, "debug") and _DEBUG.value(options))
 
 
 class _Version(argparse.Action):
@@ -379,8 +380,37 @@ class _Help(argparse.HelpFormatter):
         super().__init__(prog, width=columns - 2)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+class _Parser(argparse.ArgumentParser):
+    """A parser that names what may have been meant."""
+
+    chosen: str | None = None
+    """The command whose words may be meant."""
+
+    def error(self, message: str) -> NoReturn:
+        from difflib import get_close_matches
+
+        meant = None
+        if "invalid choice: " in message or "unrecognized arguments: " in message:
+            wrong = message.partition(": ")[2].removeprefix("invalid choice: ").split()[0]
+            near = get_close_matches(wrong.partition("=")[0].strip("'"), self._words(), 1)
+            meant = near[0] if near else None
+        super().error(f"{message}; did you mean {meant}?" if meant else message)
+
+    def _words(self) -> list[str]:
+        """Give every command, and the flags and choices of the chosen one."""
+        words: list[str] = []
+        for action in self._actions:
+            words += action.option_strings
+            if isinstance(action.choices, dict):
+                chosen = action.choices.get(self.chosen)
+                words += [*action.choices, *(chosen._words() if chosen else ())]
+            elif action.choices:
+                words += map(str, action.choices)
+        return words
+
+
+def _parser() -> _Parser:
+    parser = _Parser(
         prog="snodo", description="Serve and inspect MCP servers.", formatter_class=_Help
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")

@@ -198,3 +198,7 @@ class DeclarationError(ValueError):
 
 class ConfigurationError(ValueError):
     """A server option or a registration that cannot hold."""
+
+
+class LifespanError(RuntimeError):
+    """The application's lifespan raised something, which is the cause."""

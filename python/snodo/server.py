@@ -309,13 +309,14 @@ class Server:
         Raises:
             ConfigurationError: If there is one already, it is something else, or the server is in
                 use.
+            DeclarationError: If it is a context manager that is not async.
         """
         self._refuse_frozen()
         if self._lifespan is not None:
             raise ConfigurationError("Server lifespan is already set")
         from ._lifespan import opener
 
-        self._lifespan = opener(manager, self)
+        self._lifespan = opener(manager, self, sys._getframe(1))
         return manager
 
     def handle(self, message: dict[str, Any] | bytes | str) -> dict[str, Any] | None:
@@ -329,7 +330,15 @@ class Server:
 
         Returns:
             The decoded response; None for a notification.
+
+        Raises:
+            TypeError: If the message is something else.
+            RuntimeError: If the lifespan fails; what it raised is the cause.
         """
+        given: object = message
+        if not isinstance(given, (dict, bytes, str)):
+            kind = type(given).__name__
+            raise TypeError(f"Server.handle takes one message as a dict, str or bytes, not {kind}")
         from . import _serving
 
         return _serving.handle(self._runtime(), message, self._lifespan)
@@ -361,13 +370,15 @@ class Server:
             threads: Most threads for plain functions; None for the server's own setting.
             debug: Show exceptions of tools to the client.
             stdout_fd: The protocol's descriptor, when standard output was taken already.
-            on_started: Called with the URL, or ``stdio``, once it is served.
+            on_started: Called with the URL, or ``stdio``, once it is served. None means that
+                standard error says so, for HTTP.
 
         Raises:
             ConfigurationError: If an option cannot hold.
             OSError: If the address cannot be bound, or the transport fails.
+            RuntimeError: If the lifespan fails; what it raised is the cause.
         """
-        from . import _serving
+        from . import _serving, _streams
 
         if transport is None:
             if sys.stdin is not None and sys.stdin.isatty():
@@ -376,7 +387,7 @@ class Server:
             transport = "stdio"
         if transport == "stdio":
             # Before anything else: what is printed from here on must not reach the client.
-            protocol = _serving.take_stdout() if stdout_fd is None else stdout_fd
+            protocol = _streams.take_stdout() if stdout_fd is None else stdout_fd
             start = _serving.stdio(
                 self._runtime(threads, debug), protocol, signals=True, on_started=on_started
             )
@@ -389,7 +400,7 @@ class Server:
                 allowed_hosts=allowed_hosts,
                 allowed_origins=allowed_origins,
                 signals=True,
-                on_started=on_started,
+                on_started=self._say if on_started is None else on_started,
             )
         else:
             raise ConfigurationError('Server transport must be "stdio" or "http"')
@@ -419,6 +430,7 @@ class Server:
         Raises:
             ConfigurationError: If an option cannot hold.
             OSError: If the address cannot be bound, or the transport fails.
+            RuntimeError: If the lifespan fails; what it raised is the cause.
         """
         from . import _serving
 
@@ -462,6 +474,15 @@ class Server:
         assert declaration.spec is not None, "only a lone decorator leaves a method open"
         self._components.register(kind, function, declaration.spec)
         return function
+
+    def _say(self, url: str) -> None:
+        if sys.stderr is not None:  # where `print` would take standard output instead
+            print(f"snodo: {self._start_line(url)}", file=sys.stderr, flush=True)
+
+    def _start_line(self, url: str) -> str:
+        """Say what is served, and where."""
+        revisions = ", ".join(self._runtime().versions)
+        return f"{self.name} {self.version} on {url} (MCP {revisions}; {self._counts()})"
 
     def _counts(self) -> str:
         """Say how many components there are of each kind."""

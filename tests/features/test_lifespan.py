@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from driver import HttpServer, StdioServer, request
+from driver import HttpServer, Process, StdioServer, request
 
 COUNTED = """
 import contextlib
@@ -108,13 +108,75 @@ async def lifespan(server):
 
 
 @pytest.mark.parametrize("option", ["--stdio", "--port=0"])
-def test_a_server_whose_lifespan_fails_does_not_serve(write_app: Any, option: str) -> None:
-    from driver import Process
-
-    server = Process(write_app(FAILS), option)
+@pytest.mark.parametrize("debug", [False, True])
+def test_a_server_whose_lifespan_fails_does_not_serve(
+    write_app: Any, option: str, debug: bool
+) -> None:
+    server = Process(write_app(FAILS), option, *(["--debug"] if debug else []))
     try:
-        assert server.wait(5) not in (0, None)
+        assert server.wait(5) == 1
         server._reader.join(5)
-        assert "no database" in server.log()
+        *traceback, line = server.log().splitlines()
+        assert line == "snodo: the lifespan failed: RuntimeError: no database"
+        assert bool(traceback) == debug
+    finally:
+        server.close()
+
+
+def test_an_error_of_the_system_in_a_lifespan_is_not_taken_for_the_transports(
+    write_app: Any,
+) -> None:
+    server = Process(write_app(FAILS.replace("RuntimeError", "ConnectionRefusedError")), "--stdio")
+    try:
+        assert server.wait(5) == 1
+        server._reader.join(5)
+        assert server.log() == "snodo: the lifespan failed: ConnectionRefusedError: no database\n"
+    finally:
+        server.close()
+
+
+def test_a_lifespan_that_fails_at_its_end_is_told(write_app: Any) -> None:
+    server = StdioServer(write_app(FAILS.replace("    raise", "    yield\n    raise")))
+    try:
+        server.ask(request("tools/list"))
+        server.end_input()
+        assert server.wait(5) == 1
+        server._reader.join(5)
+        assert "snodo: the lifespan failed at its end: RuntimeError: no database" in server.log()
+        assert "Traceback" not in server.log()
+    finally:
+        server.close()
+
+
+SLOW_START = """
+import asyncio
+import sys
+
+from snodo import Server
+
+server = Server("slow start", version="1.0.0")
+
+
+@server.lifespan
+async def alive():
+    try:
+        print("lifespan begins", file=sys.stderr, flush=True)
+        await asyncio.sleep(60)
+    finally:
+        print("lifespan ends", file=sys.stderr, flush=True)
+    yield
+"""
+
+
+def test_ctrl_c_ends_a_process_whose_lifespan_has_not_begun_to_serve(
+    write_app: Any,
+) -> None:
+    server = Process(write_app(SLOW_START), "--port=0")
+    try:
+        server.wait_for_log("lifespan begins")
+        server.signal(signal.SIGINT)
+        assert server.wait(3) == 130
+        server._reader.join(5)
+        assert server.log() == "lifespan begins\nlifespan ends\n"
     finally:
         server.close()

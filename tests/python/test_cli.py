@@ -191,6 +191,83 @@ def test_debug_shows_the_traceback_of_a_module_that_fails(run: Run, write: Write
     assert "Traceback" in run("inspect", "app.py", "--debug").stderr
 
 
+def test_names_that_some_clients_refuse_are_gaps(run: Run, write: Write) -> None:
+    write("app.py", GREETER + "\n@server.tool(name='my tool')\ndef my() -> str:\n    'Do.'\n")
+    assert "my tool: some clients refuse names" in run("inspect", "app.py").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["srve", "app.py"], "serve"),
+        (["serve", "app.py", "--prot", "8001"], "--port"),
+        (["serve", "app.py", "--prot=8001"], "--port"),
+        (["inspect", "app.py", "--format", "jsn"], "json"),
+    ],
+)
+def test_what_may_have_been_meant_is_named(run: Run, arguments: list[str], meant: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"; did you mean {meant}?\n")
+
+
+@pytest.mark.parametrize("target", ["app.py", "app.py:create"])
+def test_a_function_that_makes_the_server_is_named(run: Run, write: Write, target: str) -> None:
+    write("app.py", "from snodo import Server\ndef create() -> Server:\n    return Server('x')\n")
+    assert "assign it at module level: server = create()" in complaint(run("serve", target))
+
+
+def test_debug_shows_the_exception_of_a_tool_that_is_called(run: Run, write: Write) -> None:
+    write("app.py", GREETER + "\n@server.tool\ndef fail() -> str:\n    raise KeyError('lost')\n")
+    assert "lost" not in run("call", "app.py", "fail").stdout
+    for done in (
+        run("call", "app.py", "fail", "--debug"),
+        run("call", "app.py", "fail", env={"SNODO_DEBUG": "1"}),
+    ):
+        assert done.returncode == 1
+        assert "KeyError: 'lost'" in done.stdout
+        assert "Traceback" in done.stderr
+
+
+def test_a_debug_variable_that_makes_no_sense_is_told(run: Run, write: Write) -> None:
+    write("app.py", "raise RuntimeError\n")
+    assert "SNODO_DEBUG: expected 1 or 0" in complaint(
+        run("inspect", "app.py", env={"SNODO_DEBUG": "maybe"})
+    )
+
+
+def test_a_lifespan_that_fails_is_one_line_for_a_call_too(run: Run, write: Write) -> None:
+    lifespan = """
+@server.lifespan
+async def alive():
+    raise RuntimeError("no database")
+    yield
+"""
+    write("app.py", GREETER + lifespan)
+    done = run("call", "app.py", "greet", "name=Ada")
+    assert done.returncode == 1
+    assert done.stderr == "snodo: the lifespan failed: RuntimeError: no database\n"
+    assert "Traceback" in run("call", "app.py", "greet", "name=Ada", "--debug").stderr
+
+
+def test_ctrl_c_while_it_is_imported_shows_no_traceback() -> None:
+    begun = """
+        import os, signal, sys
+        sys.argv = ["snodo", "--version"]
+        class Finder:
+            def find_spec(self, name, path=None, target=None):
+                if name == "snodo.cli":
+                    os.kill(os.getpid(), signal.SIGINT)
+        sys.meta_path.insert(0, Finder())
+        import runpy
+        runpy.run_module("snodo", run_name="__main__")
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(begun)], capture_output=True, text=True, timeout=30
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 # --- flags and variables -----------------------------------------------------------------------
 
 
@@ -344,6 +421,8 @@ def test_call_reads_resources_and_gets_prompts(run: Run, write: Write) -> None:
         run("call", "app.py", "--prompt", "review", "Dune")
     )
     assert "name one tool" in complaint(run("call", "app.py"))
+    write("app.py", GREETER)
+    assert complaint(run("call", "app.py")).endswith("; the tools are: greet\n")
 
 
 def test_check_prints_the_catalogue_of_a_good_module(run: Run, write: Write) -> None:

@@ -7,10 +7,12 @@ from __future__ import annotations
 import runpy
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from snodo import DeclarationError
+import snodo
+from snodo import DeclarationError, Server
 
 PRELUDE = """\
 import dataclasses, datetime, decimal, enum, functools, re, typing, uuid
@@ -235,3 +237,38 @@ def test_at_least_forty_kinds_are_told_apart() -> None:
 
 def test_the_error_is_a_value_error() -> None:
     assert issubclass(DeclarationError, ValueError)
+
+
+@pytest.mark.parametrize("declare", [snodo.tool, snodo.prompt])
+@pytest.mark.parametrize("name", [" ", "\t", "a\x00b", "a\nb", "a\x7fb", "\x85"])
+def test_a_name_nobody_can_read_is_refused(declare: Any, name: str) -> None:
+    with pytest.raises(DeclarationError, match="name: "):
+
+        @declare(name=name)
+        def named() -> str:
+            return ""
+
+
+@pytest.mark.parametrize("kind", ["tool", "prompt"])
+@pytest.mark.parametrize("name", ["my tool", "größe", "a/b", "x" * 129])
+def test_a_name_that_some_clients_refuse_is_warned_of_once(
+    caplog: pytest.LogCaptureFixture, kind: str, name: str
+) -> None:
+    server = Server("named")
+
+    @getattr(server, kind)(name=name)
+    def named() -> str:
+        """Do."""
+        return ""
+
+    with server.changes() as changes:
+        changes.remove(kind, name)
+    (record,) = caplog.records
+    assert (record.name, record.levelname) == ("snodo", "WARNING")
+    assert repr(name) in record.getMessage()
+
+
+@pytest.mark.parametrize("name", ["a", "A-z_0.9", "x" * 128])
+def test_a_usual_name_is_not_warned_of(caplog: pytest.LogCaptureFixture, name: str) -> None:
+    Server("named").tool(name=name)(lambda: "")
+    assert not caplog.records

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import inspect
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import pytest
 
-from snodo import Cache, ConfigurationError, Server
+from snodo import Cache, ConfigurationError, DeclarationError, Server
 
 
 def test_options_become_plain_settings() -> None:
@@ -68,7 +69,10 @@ def test_options_become_plain_settings() -> None:
         ({"page_size": True}, "page_size must be an int"),
         ({"cache": 5}, "cache must be a Cache"),
         ({"discover_cache": (1, "public")}, "discover_cache must be a Cache"),
-        ({"limits": {"bodies": 1}}, "has no 'bodies'; there are body_bytes"),
+        (
+            {"limits": {"bodies": 1}},
+            "has no 'bodies'; did you mean 'body_bytes'? there are body_bytes",
+        ),
         ({"limits": {"body_bytes": -1}}, "body_bytes"),
         ({"limits": {"head_timeout": 0}}, "head_timeout"),
         ({"limits": 5}, "limits must be a dict"),
@@ -175,3 +179,27 @@ def test_a_lifespan_may_be_a_context_manager_or_a_generator_with_or_without_the_
 
         @Server("z").lifespan  # type: ignore[type-var]
         async def wrong() -> None: ...
+
+
+def test_a_lifespan_that_is_a_plain_context_manager_is_refused_where_it_is_written() -> None:
+    @contextmanager
+    def plain(server: Server) -> Iterator[None]:
+        yield
+
+    line = inspect.unwrap(plain).__code__.co_firstlineno
+    with pytest.raises(DeclarationError, match="use @asynccontextmanager") as raised:
+        Server("plain").lifespan(plain)  # type: ignore[type-var]
+    assert raised.value.where.endswith(f"test_server.py:{line}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("call_timeout", r"Server\(timeout="),
+        ("body_byte", "did you mean 'body_bytes'"),
+        ("nothing", "there are body_bytes"),
+    ],
+)
+def test_a_limit_that_is_not_there_is_answered_with_what_is(name: str, text: str) -> None:
+    with pytest.raises(ConfigurationError, match=text):
+        Server("limited", limits={name: 5})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import signal
@@ -169,6 +170,49 @@ def test_a_server_runs_in_a_thread_and_leaves_signals_alone() -> None:
     assert started.wait(5)
     assert "result" in post(found[0], request("server/discover"))
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_running_over_http_says_where(write_app: Callable[[str], Path]) -> None:
+    path = write_app(
+        """
+        from snodo import Server
+
+        server = Server("told", version="1.0.0")
+
+        @server.tool
+        def ask() -> str:
+            return "done"
+
+        server.run("http", port=0)
+        """
+    )
+    with subprocess.Popen(
+        [sys.executable, str(path)], stderr=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            line = process.stderr.readline()
+            assert line.startswith("snodo: told 1.0.0 on http://127.0.0.1:")
+            assert line.endswith("/mcp (MCP 2026-07-28; 1 tool)\n")
+        finally:
+            process.kill()
+
+
+def test_a_server_on_a_terminal_says_how_to_serve_http(capsys: pytest.CaptureFixture[str]) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", Terminal())
+        Server("typed").run()
+    assert 'server.run("http")' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("message", [5, None, [call("ask")]])
+def test_what_is_no_message_is_refused_by_its_type(message: Any) -> None:
+    with pytest.raises(TypeError, match=f"dict, str or bytes, not {type(message).__name__}"):
+        Server("typed").handle(message)
 
 
 def post(url: str, message: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -178,3 +181,49 @@ def test_a_tool_that_floods_stderr_itself_stops_no_other(write_app: Callable[[st
         server.wait(12)
     finally:
         server.close()
+
+
+@pytest.mark.parametrize("start", ["-m snodo serve app.py --stdio", "app.py"])
+@pytest.mark.parametrize("closed", ["2>&-", "0<&- 2>&-", "0<&-"])
+def test_a_stream_that_is_closed_at_start_is_nobody_elses(
+    write_app: Callable[[str], Path], start: str, closed: str
+) -> None:
+    """Its number must not go to the protocol, nor the protocol to it."""
+    run = "\n\nif __name__ == '__main__':\n    server.run('stdio')\n"
+    path = write_app(NOISY + run)
+    asked = json.dumps(request("tools/call", {"name": "prints"})) + "\n"
+    done = subprocess.run(
+        ["sh", "-c", f'exec "{sys.executable}" {start} {closed}'],
+        cwd=path.parent,
+        input=asked.encode(),
+        capture_output=True,
+        timeout=10,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    answers = [line for line in done.stdout.splitlines() if not line.startswith(b"noise: ")]
+    if start == "app.py":
+        # Its own module has run before the server could take anything.
+        noise = len(done.stdout.splitlines()) - len(answers)
+        assert noise == 3
+    else:
+        assert b"noise" not in done.stdout
+    if "0<" in closed:
+        assert answers == []
+    else:
+        (answer,) = answers
+        assert json.loads(answer)["result"]["content"][0]["text"] == "ok"
+
+
+def test_a_closed_standard_output_is_told(write_app: Callable[[str], Path]) -> None:
+    path = write_app(NOISY)
+    done = subprocess.run(
+        ["sh", "-c", f'exec "{sys.executable}" -m snodo serve app.py --stdio 1>&-'],
+        cwd=path.parent,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        timeout=10,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == b"snodo: standard output is closed\n"
