@@ -6,6 +6,7 @@ mod compile;
 mod equal;
 mod mirror;
 mod node;
+mod pattern;
 mod rule;
 mod stringified;
 #[cfg(test)]
@@ -18,7 +19,8 @@ use jsonschema::Draft;
 pub use mirror::{Mirror, MirrorKind};
 
 use self::basic::Basic;
-use self::node::{Ours, View};
+use self::compile::Compiled;
+use self::node::View;
 use self::rule::Context;
 use self::stringified::Stringified;
 use crate::json::{Json, Object, parse};
@@ -77,7 +79,7 @@ enum Checker {
 
 #[derive(Debug)]
 struct Full {
-    validator: jsonschema::Validator<Ours>,
+    compiled: Compiled,
     /// For suggestions.
     schema: Json,
     /// Whether the root is the arguments of a tool.
@@ -126,10 +128,10 @@ impl Schema {
         let required = root.map_or_else(|| Ok(Vec::new()), check::required)?;
         check::references(schema, draft)?;
         // Whatever will be applied, what is published must be JSON Schema.
-        let validator = compile::compile(schema, draft)?;
+        let compiled = compile::compile(schema, draft)?;
         let checker = match kind {
             Validator::Full => Checker::Full(Box::new(Full {
-                validator,
+                compiled,
                 schema: schema.clone(),
                 arguments: false,
                 stringified: Stringified::default(),
@@ -190,7 +192,7 @@ impl Schema {
         };
         match &self.checker {
             Checker::Full(full) => parse(content, &limits)
-                .is_ok_and(|value| full.validator.is_valid(View::new(&value))),
+                .is_ok_and(|value| validate::accepts(&full.compiled, View::new(&value))),
             Checker::Basic(basic) => {
                 parse(content, &limits).is_ok_and(|value| basic.check(&value).is_ok())
             }
@@ -219,7 +221,7 @@ impl Full {
             value,
             arguments: self.arguments,
         };
-        validate::failures(&self.validator, context)
+        validate::failures(&self.compiled, context)
     }
 }
 

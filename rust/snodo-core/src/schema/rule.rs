@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use super::check::find;
 use super::node::View;
+use super::pattern::{Excess, mismatch};
 use crate::json::{Json, Object, write_string};
 use crate::limits::{ECHOED_CHARACTERS, FAILURES_TOLD};
 use crate::suggest::closest;
@@ -135,7 +136,9 @@ fn sentence(kind: &Kind) -> String {
             count(*limit, "property", "properties")
         ),
         Kind::Required { property } => format!("missing required property {}", shown(property)),
-        Kind::Pattern { pattern } => format!("must match the pattern {}", quoted(pattern)),
+        Kind::Pattern { pattern } => mismatch(pattern),
+        // Our own keyword words it.
+        Kind::Custom { message, .. } => message.clone(),
         Kind::UniqueItems => "must not have the same item twice".to_owned(),
         Kind::Contains => {
             "must have the items that `contains` asks for, in the right number".to_owned()
@@ -151,7 +154,7 @@ fn sentence(kind: &Kind) -> String {
             "must be encoded as the schema says".to_owned()
         }
         Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
-            "takes too long to match against the pattern".to_owned()
+            Excess::TooMuch.rule()
         }
         _ => "does not match the schema".to_owned(),
     }
@@ -360,7 +363,7 @@ fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
     write_string(text, &mut out);
     String::from_utf8_lossy(&out).into_owned()
