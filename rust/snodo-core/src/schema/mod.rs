@@ -21,10 +21,10 @@ pub use mirror::{Mirror, MirrorKind};
 use self::basic::Basic;
 use self::compile::Compiled;
 use self::node::View;
-use self::rule::Context;
+use self::rule::{Context, Failure};
 use self::stringified::Stringified;
 use crate::json::{Json, Object, parse};
-use crate::limits::{Limits, MAX_JSON_DEPTH};
+use crate::limits::{FAILURES_TOLD, Limits, MAX_JSON_DEPTH};
 
 /// Which validator a server holds its calls to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -165,13 +165,10 @@ impl Schema {
             .filter(|name| !arguments.contains(name))
             .collect();
         if !missing.is_empty() {
-            return Err(format!(
-                "Missing required arguments: {}",
-                missing.join(", ")
-            ));
+            return Err(self.missing(&missing, arguments));
         }
         let failures = match &self.checker {
-            Checker::Full(full) => full.failures(View::object(arguments)),
+            Checker::Full(full) => full.failures(View::object(arguments), |_| true),
             Checker::Basic(basic) => basic.check_object(arguments).err().into_iter().collect(),
             Checker::Open => Vec::new(),
         };
@@ -180,6 +177,21 @@ impl Schema {
         } else {
             Err(validate::text(&failures))
         }
+    }
+
+    /// What is missing, and which names may stand for it.
+    fn missing(&self, missing: &[&str], arguments: &Object) -> String {
+        let told = format!("Missing required arguments: {}", missing.join(", "));
+        let Checker::Full(full) = &self.checker else {
+            return told;
+        };
+        let mut unknown = full.failures(View::object(arguments), Failure::is_unknown_argument);
+        // With the line that is there already.
+        unknown.truncate(FAILURES_TOLD - 1);
+        if unknown.is_empty() {
+            return told;
+        }
+        format!("{told}\n{}", validate::text(&unknown))
     }
 
     /// Whether this structured content (compact JSON text) is accepted.
@@ -203,7 +215,7 @@ impl Schema {
     /// Why a value is refused, as path (`/a/0`, empty for the root) and rule; empty if it is accepted.
     pub fn failures(&self, value: &Json) -> Vec<(String, String)> {
         let failures = match &self.checker {
-            Checker::Full(full) => full.failures(View::new(value)),
+            Checker::Full(full) => full.failures(View::new(value), |_| true),
             Checker::Basic(basic) => basic.check(value).err().into_iter().collect(),
             Checker::Open => Vec::new(),
         };
@@ -215,13 +227,13 @@ impl Schema {
 }
 
 impl Full {
-    fn failures(&self, value: View<'_>) -> Vec<rule::Failure> {
+    fn failures(&self, value: View<'_>, told: fn(&Failure) -> bool) -> Vec<Failure> {
         let context = Context {
             schema: &self.schema,
             value,
             arguments: self.arguments,
         };
-        validate::failures(&self.compiled, context)
+        validate::failures(&self.compiled, context, told)
     }
 }
 

@@ -17,6 +17,9 @@ use crate::json::{Json, Object, write_string};
 use crate::limits::{ECHOED_CHARACTERS, FAILURES_TOLD};
 use crate::suggest::closest;
 
+/// How the rule begins that is broken by an argument which the tool does not have.
+const UNKNOWN_ARGUMENT: &str = "unknown argument";
+
 /// One way in which a value breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Failure {
@@ -27,6 +30,11 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    /// Whether it is about an argument that the tool does not have.
+    pub(super) fn is_unknown_argument(&self) -> bool {
+        self.rule.starts_with(UNKNOWN_ARGUMENT)
+    }
+
     /// The path as it is shown: `/items/1/n`, or empty for the root.
     pub(super) fn place(&self) -> String {
         // A key is the caller's own text: bounded, and it cannot start a line of its own.
@@ -177,7 +185,11 @@ fn failure(error: &ValidationError<'_>, rule: String) -> Failure {
 fn unknown(name: &str, error: &ValidationError<'_>, context: Option<Context<'_>>) -> String {
     let arguments =
         context.is_some_and(|context| context.arguments) && error.instance_path().is_empty();
-    let noun = if arguments { "argument" } else { "property" };
+    let unknown = if arguments {
+        UNKNOWN_ARGUMENT
+    } else {
+        "unknown property"
+    };
     let keyword = error.schema_path().as_str();
     let known = context
         .and_then(|context| {
@@ -190,8 +202,8 @@ fn unknown(name: &str, error: &ValidationError<'_>, context: Option<Context<'_>>
     let meant = known.and_then(|known| closest(name, known.iter().map(|(name, _)| name)));
     let name = quoted(&shortened(name));
     meant.map_or_else(
-        || format!("unknown {noun} {name}"),
-        |meant| format!("unknown {noun} {name}; did you mean {}?", quoted(meant)),
+        || format!("{unknown} {name}"),
+        |meant| format!("{unknown} {name}; did you mean {}?", quoted(meant)),
     )
 }
 

@@ -26,12 +26,18 @@ fn weigh(compiled: &Compiled, value: View<'_>) -> Result<bool, Excess> {
     }
 }
 
-/// Why a value is refused: at most [`FAILURES_TOLD`] failures, none twice, none if it is accepted.
-pub(super) fn failures(compiled: &Compiled, context: Context<'_>) -> Vec<Failure> {
+/// Why a value is refused, as far as that is to be told: at most [`FAILURES_TOLD`] failures, none
+/// twice, none if it is accepted.
+pub(super) fn failures(
+    compiled: &Compiled,
+    context: Context<'_>,
+    to_tell: fn(&Failure) -> bool,
+) -> Vec<Failure> {
+    let broad = |rule| Some(at_root(rule)).filter(to_tell).into_iter().collect();
     match weigh(compiled, context.value) {
         Ok(true) => return Vec::new(),
         Ok(false) => {}
-        Err(excess) => return vec![at_root(excess.rule())],
+        Err(excess) => return broad(excess.rule()),
     }
     let diagnosis = Diagnosis::new(context.value, FAILURES_EXAMINED);
     let (errors, _) = measured(|| compiled.validator.iter_errors(diagnosis.view()));
@@ -41,13 +47,13 @@ pub(super) fn failures(compiled: &Compiled, context: Context<'_>) -> Vec<Failure
             if told.len() == FAILURES_TOLD {
                 return told;
             }
-            if !told.contains(&failure) {
+            if to_tell(&failure) && !told.contains(&failure) {
                 told.push(failure);
             }
         }
     }
     if told.is_empty() {
-        told.push(at_root("does not match the schema".to_owned()));
+        return broad("does not match the schema".to_owned());
     }
     told
 }
