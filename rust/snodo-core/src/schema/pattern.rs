@@ -68,7 +68,7 @@ pub(super) fn measured<T>(validation: impl FnOnce() -> T) -> (T, Option<Excess>)
 /// Pays for matching a text with so many steps back.
 fn pay(bytes: usize, steps: usize) -> Result<(), Excess> {
     /// What a match costs however short its text is.
-    const START: u64 = 2000;
+    const START: u64 = 8000;
     let meter = METER.get();
     // The value is refused already: nothing more is done for it.
     if let Some(excess) = meter.excess {
