@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from _thread import allocate_lock
 from typing import TYPE_CHECKING, overload
@@ -448,6 +449,8 @@ class Server:
                 settings["threads"] = _options.count("threads", threads)
             settings["debug"] = settings["debug"] or debug
             self._made = Runtime(settings, components)
+            # A call that still runs when the interpreter is taken down would abort the process.
+            atexit.register(self._made.end_threads, 0.5)
             return self._made
 
     def _declare(self, kind: str, function: Any, options: dict[str, Any], frame: FrameType) -> Any:

@@ -103,7 +103,7 @@ impl Default for Limits {
             queued: 1024,
             call_timeout: Some(Duration::from_secs(30)),
             drain_timeout: Duration::from_secs(10),
-            eof_timeout: Duration::from_millis(1500),
+            eof_timeout: Duration::from_secs(1),
             write_timeout: Duration::from_secs(5),
             result_bytes: 64 << 20,
         }

@@ -14,6 +14,7 @@ use snodo_core::context::Context;
 use snodo_core::error::Error;
 use snodo_core::json::{Json, Object};
 use snodo_core::outcome::{Outcome, Value};
+use snodo_core::schema::Validator;
 use snodo_server::handler::Reply;
 
 use crate::context::PyContext;
@@ -42,6 +43,17 @@ impl State {
     }
 }
 
+/// How every callable of a server is run.
+#[derive(Clone)]
+pub(crate) struct Terms {
+    pub(crate) validator: Validator,
+    /// Whether exceptions are shown to the client.
+    pub(crate) debug: bool,
+    /// `Limits::result_bytes`
+    pub(crate) result_bytes: usize,
+    pub(crate) state: State,
+}
+
 /// A callable as Python declared it, read once when the runtime is built.
 pub(crate) struct PyCallable {
     pub(crate) name: String,
@@ -54,8 +66,7 @@ pub(crate) struct PyCallable {
     check_output: Option<Py<PyAny>>,
     /// Its last call was seen holding up its thread; the next one is expected to.
     pub(crate) slow: AtomicBool,
-    debug: bool,
-    state: State,
+    terms: Terms,
 }
 
 /// What a callable is the handler of, which decides what its values and exceptions mean.
@@ -105,12 +116,7 @@ pub(crate) type Bindings<'py> = (Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>
 
 impl PyCallable {
     /// Reads a `ToolSpec`, `ResourceSpec` or `PromptSpec`.
-    pub(crate) fn read(
-        spec: &Bound<'_, PyAny>,
-        kind: Kind,
-        debug: bool,
-        state: State,
-    ) -> PyResult<Self> {
+    pub(crate) fn read(spec: &Bound<'_, PyAny>, kind: Kind, terms: &Terms) -> PyResult<Self> {
         let py = spec.py();
         let passing = match optional(spec, "slots")? {
             Some(slots) => {
@@ -123,14 +129,7 @@ impl PyCallable {
             }
             None => Passing::Raw,
         };
-        let mut callable = Self::of(
-            spec,
-            spec.getattr("name")?.extract()?,
-            kind,
-            passing,
-            debug,
-            state,
-        )?;
+        let mut callable = Self::of(spec, spec.getattr("name")?.extract()?, kind, passing, terms)?;
         if kind == Kind::Tool {
             callable.output_null = spec.getattr("output_null")?.extract()?;
             callable.check_arguments = optional(spec, "check_arguments")?;
@@ -140,35 +139,22 @@ impl PyCallable {
     }
 
     /// Reads a `CompletionSpec` of the component of this name.
-    pub(crate) fn completer(
-        spec: &Bound<'_, PyAny>,
-        name: &str,
-        debug: bool,
-        state: State,
-    ) -> PyResult<Self> {
+    pub(crate) fn completer(spec: &Bound<'_, PyAny>, name: &str, terms: &Terms) -> PyResult<Self> {
         let passing = Passing::Completer {
             takes_context: spec.getattr("takes_context")?.extract()?,
         };
-        Self::of(
-            spec,
-            name.to_owned(),
-            Kind::Completion,
-            passing,
-            debug,
-            state,
-        )
+        Self::of(spec, name.to_owned(), Kind::Completion, passing, terms)
     }
 
     /// Reads the matcher of a `ResourceSpec`.
-    pub(crate) fn matcher(function: Py<PyAny>, name: &str, debug: bool, state: State) -> Self {
+    pub(crate) fn matcher(function: Py<PyAny>, name: &str, terms: &Terms) -> Self {
         Self::new(
             function,
             false,
             name.to_owned(),
             Kind::Matcher,
             Passing::Uri,
-            debug,
-            state,
+            terms,
         )
     }
 
@@ -177,14 +163,11 @@ impl PyCallable {
         name: String,
         kind: Kind,
         passing: Passing,
-        debug: bool,
-        state: State,
+        terms: &Terms,
     ) -> PyResult<Self> {
         let is_async = spec.getattr("is_async")?.extract()?;
         let function = spec.getattr("function")?.unbind();
-        Ok(Self::new(
-            function, is_async, name, kind, passing, debug, state,
-        ))
+        Ok(Self::new(function, is_async, name, kind, passing, terms))
     }
 
     fn new(
@@ -193,8 +176,7 @@ impl PyCallable {
         name: String,
         kind: Kind,
         passing: Passing,
-        debug: bool,
-        state: State,
+        terms: &Terms,
     ) -> Self {
         Self {
             name,
@@ -206,8 +188,7 @@ impl PyCallable {
             check_arguments: None,
             check_output: None,
             slow: AtomicBool::new(false),
-            debug,
-            state,
+            terms: terms.clone(),
         }
     }
 
@@ -219,7 +200,7 @@ impl PyCallable {
         reply: &Reply,
     ) -> PyResult<Bound<'py, PyContext>> {
         let cancel = reply.cancelled().clone();
-        let context = PyContext::new(context, cancel, self.state.clone());
+        let context = PyContext::new(context, cancel, self.terms.state.clone());
         let context = Bound::new(py, context)?;
         imports::set_current(py)?.call1((&context,))?;
         Ok(context)
@@ -256,6 +237,9 @@ impl PyCallable {
         let outcome = self.value_of(call, value).unwrap_or_else(|refusal| {
             let error = call.invalid_result();
             let message = format!("{}: {refusal}", error.message);
+            let logged = format!("{} {:?}: {message}", call.noun(), self.name);
+            // Told to the author too, who would look for it in vain.
+            let _ = imports::tell(value.py()).and_then(|tell| tell.call1((40, logged)));
             Error {
                 message: message.into(),
                 ..error
@@ -275,7 +259,7 @@ impl PyCallable {
 
     /// Whether exceptions of the function are shown to the client.
     pub(crate) fn is_debugged(&self) -> bool {
-        self.debug
+        self.terms.debug
     }
 
     fn value_of(&self, call: &Target, value: &Bound<'_, PyAny>) -> Result<Outcome, Refusal> {
@@ -303,7 +287,7 @@ impl PyCallable {
             return Ok(value.into());
         }
         if let Ok(result) = value.cast::<PyResultValue>() {
-            return result.get().outcome(py);
+            return result.get().outcome(py, self.terms.result_bytes);
         }
         if let Ok(Some(outcome)) = error::returned(value) {
             return Ok(outcome);
@@ -314,9 +298,9 @@ impl PyCallable {
                 imports::normalise(py).and_then(|normalise| normalise.call1((value,)))
             && let Ok(result) = normal.cast::<PyResultValue>()
         {
-            return result.get().outcome(py);
+            return result.get().outcome(py, self.terms.result_bytes);
         }
-        Ok(Value::Structured(convert::encode(value)?).into())
+        Ok(Value::Structured(convert::encode(value, self.terms.result_bytes)?).into())
     }
 
     fn check(&self, py: Python<'_>, check: &Py<PyAny>, arguments: &Object) -> Result<(), Outcome> {

@@ -30,7 +30,7 @@ mod _snodo {
     #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]
-    use super::schema::{check_schema, uri_template_error, validate};
+    use super::schema::{check_schema, uri_template_error, uri_template_matches, validate};
     #[pymodule_export]
     use super::server::PyRuntime;
     #[pymodule_export]
