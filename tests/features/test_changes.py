@@ -398,6 +398,58 @@ def test_capabilities_follow_what_is_offered(serve: Any, request: Any) -> None:
     assert session.refusal("prompts/list", {}).code == -32601
 
 
+def test_the_first_coroutine_may_come_later(serve: Any) -> None:
+    """A server without coroutines runs no loop until one is added."""
+    session = serve(
+        """
+        import asyncio
+        import threading
+
+        from snodo import Server, prompt, resource, tool
+
+        server = Server("plain")
+
+
+        @tool
+        async def later(text: str) -> str:
+            await asyncio.sleep(0)
+            return text
+
+
+        @resource("x://{id}", complete={"id": lambda value: [value]})
+        async def read(id: str) -> str:
+            await asyncio.sleep(0)
+            return id
+
+
+        @prompt
+        async def asks() -> str:
+            await asyncio.sleep(0)
+            return "asked"
+
+
+        @server.tool
+        def add() -> None:
+            with server.changes() as changes:
+                changes.add(later)
+            with server.changes() as changes:
+                changes.add(read, asks)
+        """
+    )
+    session.call("add")
+    assert session.text("later", {"text": "x"}) == "x"
+    assert session.read("x://1")["text"] == "1"
+    assert session.prompt("asks")[0]["content"]["text"] == "asked"
+    assert session.complete("x://{id}", "id", "v")["values"] == ["v"]
+
+
+def test_changes_from_many_calls_are_all_kept(fresh: Any) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        changed = list(pool.map(lambda n: change(fresh, add=[f"tool c{n}"]), range(32)))
+    assert changed == [["tools"]] * 32
+    assert {f"c{n}" for n in range(32)} < set(names(fresh))
+
+
 def test_what_is_removed_is_forgotten(fresh: Any) -> None:
     assert fresh.call("forgets")["structuredContent"] is True
 
