@@ -166,22 +166,6 @@ def test_plain_numbers_are_marked_for_the_runtime(hint: Any, number: str | None)
     assert (slot.number, slot.convert) == (number, None)
 
 
-@pytest.mark.parametrize(
-    ("hint", "text"),
-    [
-        (str, True),
-        (int, False),
-        (list[int], False),
-        (Any, True),
-        (int | str, True),
-        (Color, True),
-        (Point, False),
-    ],
-)
-def test_strings_are_left_alone_where_the_schema_admits_them(hint: Any, text: bool) -> None:
-    assert slot_of(hint).text is text
-
-
 def test_null_stands_for_a_default_of_none() -> None:
     assert slot_of(int | None, None).null_is_default
     assert not slot_of(int | None, 5).null_is_default

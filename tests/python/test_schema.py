@@ -403,7 +403,6 @@ def test_a_null_is_structured_only_where_the_output_schema_admits_it() -> None:
     for function in (nullable, plain, nothing):
         server.tool(function)
     assert [spec.output_null for spec in server._specs()] == [True, False, False]
-    assert [spec.has_output for spec in server._specs()] == [True, True, False]
 
 
 def test_locally_defined_types_are_found() -> None:

@@ -26,7 +26,7 @@ use crate::serving::{Patience, PyServing, TURN, end_if_forked, orphaned, stopped
 use crate::settings::{Options, configuration_error};
 
 /// A server that nothing can change any more.
-#[pyclass(frozen, name = "Runtime", module = "snodo._snodo")]
+#[pyclass(frozen, weakref, name = "Runtime", module = "snodo._snodo")]
 pub(crate) struct PyRuntime {
     service: Arc<Service>,
     threads: Arc<ThreadLane>,

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::ffi::c_long;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -40,6 +40,8 @@ pub(crate) struct ThreadLane {
     state: Mutex<State>,
     work: Condvar,
     max_threads: usize,
+    /// The process is about to end.
+    ending: AtomicBool,
     this: Weak<ThreadLane>,
 }
 
@@ -76,6 +78,7 @@ impl ThreadLane {
             state: Mutex::default(),
             work: Condvar::new(),
             max_threads,
+            ending: AtomicBool::new(false),
             this: this.clone(),
         })
     }
@@ -145,6 +148,7 @@ impl ThreadLane {
     /// A thread that comes back to Python while the interpreter is being taken down is ended by
     /// unwinding, which Rust's frames do not survive: so none should be left by then.
     pub(crate) fn end(&self, py: Python<'_>, patience: Duration) -> bool {
+        self.ending.store(true, Ordering::Relaxed);
         let begun = Instant::now();
         loop {
             let running: Vec<_> = {
@@ -173,7 +177,7 @@ impl ThreadLane {
         self.lock().seat(seat).ident = ident.unwrap_or_default();
         while let Some(job) = self.next(py, seat) {
             // A panic ends its call, which unwinding answers, and neither the thread nor its seat.
-            let _ = catch_unwind(AssertUnwindSafe(|| run(py, job)));
+            let _ = catch_unwind(AssertUnwindSafe(|| run(py, job, &self.ending)));
         }
     }
 
@@ -371,7 +375,7 @@ fn interrupt(py: Python<'_>, ident: c_long) {
     }
 }
 
-fn run(py: Python<'_>, job: Job) {
+fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {
     let Job {
         callable,
         call,
@@ -402,6 +406,8 @@ fn run(py: Python<'_>, job: Job) {
     let outcome = match called {
         Ok(Ok(value)) => callable.outcome_of(&target, &value),
         Ok(Err(outcome)) => outcome,
+        // What `end` raised is no bug of the author's, and nobody waits for an answer.
+        Err(_) if ending.load(Ordering::Relaxed) => return,
         Err(error) => callable.outcome_of_error(py, &target, error),
     };
     reply.send(outcome);
