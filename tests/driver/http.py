@@ -78,7 +78,7 @@ def mirrored(message: dict[str, Any]) -> dict[str, str]:
     if version is not None:
         headers["MCP-Protocol-Version"] = version
     name = params.get(NAMED_BY.get(message["method"], ""))
-    if name is not None:
+    if isinstance(name, str):
         headers["Mcp-Name"] = plain_or_base64(name)
     return headers
 

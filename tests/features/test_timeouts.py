@@ -166,3 +166,126 @@ def test_a_thread_that_cannot_be_stopped_keeps_its_place_until_it_returns(
     assert time.monotonic() - begun < 1, "the answer comes at the deadline"
     assert session.text("after") == "ran"
     assert time.monotonic() - begun > 1.3, "the next call ran beside the abandoned thread"
+
+
+OTHERS = """
+import asyncio
+import sys
+import time
+
+from snodo import Context, Resource, Server
+
+server = Server("others", version="1.0.0", timeout=0.4)
+
+
+async def wait(what):
+    try:
+        await asyncio.sleep(60)
+    finally:
+        print(f"{what} was cancelled", file=sys.stderr, flush=True)
+
+
+@server.tool
+def quick() -> str:
+    return "quick"
+
+
+@server.resource("x://waits")
+async def read():
+    await wait("the read")
+
+
+@server.resource("x://blocks")
+def block(context: Context):
+    while not context.cancelled:
+        time.sleep(0.01)
+    print("the blocking read was cancelled", file=sys.stderr, flush=True)
+    return ""
+
+
+@server.resource("x://hasty", timeout=0.1)
+async def hasty():
+    await wait("the hasty read")
+
+
+@server.resource("x://patient", timeout=5)
+async def patient():
+    await asyncio.sleep(0.7)
+    return "done"
+
+
+@server.prompt
+async def asks():
+    await wait("the prompt")
+
+
+@server.prompt(timeout=0.1)
+async def asks_hastily():
+    await wait("the hasty prompt")
+
+
+@server.prompt
+def completed(word: str):
+    return ""
+
+
+@server.complete("completed", "word")
+async def complete(value):
+    await wait("the completion")
+
+
+class Slow(Resource):
+    name = "slow"
+    uri_template = "slow://{=all}"
+
+    def matches(self, uri):
+        if uri.startswith("slow://"):
+            time.sleep(1)
+        return False
+
+    def read(self, params, context):
+        return ""
+
+
+server.add(Slow)
+"""
+
+COMPLETE = {
+    "ref": {"type": "ref/prompt", "name": "completed"},
+    "argument": {"name": "word", "value": ""},
+}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "said"),
+    [
+        ("resources/read", {"uri": "x://waits"}, "the read was cancelled"),
+        ("resources/read", {"uri": "x://blocks"}, "the blocking read was cancelled"),
+        ("resources/read", {"uri": "x://hasty"}, "the hasty read was cancelled"),
+        ("prompts/get", {"name": "asks"}, "the prompt was cancelled"),
+        ("prompts/get", {"name": "asks_hastily"}, "the hasty prompt was cancelled"),
+        ("completion/complete", COMPLETE, "the completion was cancelled"),
+        ("resources/read", {"uri": "slow://matcher"}, ""),
+    ],
+)
+def test_reads_prompts_and_completions_have_deadlines_too(
+    serve_process: Any, method: str, params: dict[str, Any], said: str
+) -> None:
+    session = serve_process(OTHERS)
+    assert session.text("quick") == "quick"
+    begun = time.monotonic()
+    refused = session.refusal(method, params)
+    taken = time.monotonic() - begun
+    assert taken < 2
+    if "hast" in said:
+        assert taken < 0.39
+    assert set(refused.error) == {"code", "message"}
+    assert refused.code == -32603
+    assert "timed out" in refused.message
+    assert refused.status == (504 if session.transport == "http" else None)
+    session.server.wait_for_log(said, timeout=2)
+    assert session.text("quick") == "quick"
+
+
+def test_a_resource_may_take_longer_than_the_server_allows_others(serve: Any) -> None:
+    assert serve(OTHERS).read("x://patient")["text"] == "done"
