@@ -10,7 +10,7 @@ from .errors import ConfigurationError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import FrameType
     from typing import Any
 
@@ -63,6 +63,8 @@ class Components:
                 f" ({taken[1].where})"
             )
         if kind == "resource":
+            if spec.matches is not None:
+                _asked(spec, spec.matches, spec.template)
             self._refuse_taken_uri(spec)
         else:
             _warn_of_name(kind, spec)
@@ -119,7 +121,7 @@ def _matches(spec: ResourceSpec, uri: str) -> bool:
     if spec.template is None:
         return False
     if spec.matches is not None:
-        return bool(spec.matches(uri))
+        return _asked(spec, spec.matches, uri)
     from ._snodo import uri_template_matches
 
     return uri_template_matches(spec.template, uri)
@@ -132,6 +134,32 @@ def _warn_of_name(kind: str, spec: ToolSpec | PromptSpec) -> None:
         from ._report import unusual_name
 
         unusual_name(kind, spec.name, spec.where)
+
+
+def _asked(spec: ResourceSpec, matches: Callable[[str], Any], uri: str) -> bool:
+    """Ask a template's own code, which has to give what it would have to give at a read.
+
+    Raises:
+        ConfigurationError: If it raises or gives anything else.
+    """
+    wrong = f"matches of the resource {spec.name!r} ({spec.where})"
+    try:
+        answer = matches(uri)
+    except Exception as error:
+        raise ConfigurationError(
+            f"{wrong} raised {type(error).__name__} when asked about {uri!r}: it must give False"
+            " for what it does not match"
+        ) from error
+    if isinstance(answer, bool):
+        return answer
+    if isinstance(answer, dict) and all(
+        isinstance(name, str) and isinstance(value, str) for name, value in answer.items()
+    ):
+        return True
+    raise ConfigurationError(
+        f"{wrong} gave {type(answer).__name__} when asked about {uri!r}: it must give True, False"
+        " or a dict of strings"
+    )
 
 
 def specs_of(definition: Any, components: Components, frame: FrameType) -> list[tuple[str, Any]]:

@@ -178,3 +178,23 @@ def test_a_matcher_is_a_plain_method_of_a_template() -> None:
     direct = {**members, "uri": "x://y", "matches": lambda self, uri: True}
     with pytest.raises(DeclarationError, match="matches"):
         type("R", (Resource,), direct)
+
+
+@pytest.mark.parametrize("answer", [5, None, "raise"])
+def test_a_matcher_is_tried_when_it_is_registered(answer: Any) -> None:
+    """With its own text, so that one that never works is found at import."""
+
+    class Odd(Resource):
+        name = "odd"
+        uri_template = "x://{=all}"
+
+        def matches(self, uri: str) -> Any:
+            if answer == "raise":
+                raise LookupError(uri)
+            return answer
+
+        def read(self, params: Any, context: Any) -> str:
+            return ""
+
+    with pytest.raises((ConfigurationError, DeclarationError)):
+        Server("x").add(Odd)
