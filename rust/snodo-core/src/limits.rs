@@ -24,6 +24,10 @@ pub const FANCY_PATTERN_BYTES: usize = 1024;
 /// that no pattern runs for long.
 pub const PATTERN_STEPS: usize = 20_000;
 
+/// Steps back that a pattern of `patternProperties` may take on one name: names are short, and there
+/// are many of them. More: the value is refused.
+pub const NAME_PATTERN_STEPS: usize = 1000;
+
 /// What all matches of patterns with look-around or back-references on one value may cost together,
 /// in bytes read at worst. More: the value is refused.
 pub const PATTERN_WORK: u64 = 50_000_000;
