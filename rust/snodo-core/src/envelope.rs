@@ -101,6 +101,20 @@ pub fn read(text: &[u8], limits: &Limits) -> Result<Option<Message>, Malformed> 
     Ok(Some(Message::Request { id, method, params }))
 }
 
+/// The id of a request of which only the beginning is known, if it can be told from that alone: the
+/// beginning names a method, and one id that is valid.
+pub fn peek_id(beginning: &[u8], limits: &Limits) -> Option<Id> {
+    let mut members = json::first_members(beginning, limits);
+    let is_request = members
+        .iter()
+        .any(|(key, value)| key == "method" && matches!(value, Json::String(_)));
+    let mut ids = members.extract_if(.., |(key, _)| key == "id");
+    let (Some((_, id)), None, true) = (ids.next(), ids.next(), is_request) else {
+        return None;
+    };
+    Id::from_json(id, limits)
+}
+
 /// What an id and a progress token have to be, for the end of a sentence.
 pub(crate) fn id_rule(limits: &Limits) -> String {
     format!(
@@ -129,5 +143,53 @@ impl Id {
             Self::Int(number) => json::Json::Int(*number).write(out),
             Self::String(text) => json::write_string(text, out),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn peek(text: &str) -> Option<Id> {
+        peek_id(text.as_bytes(), &Limits::default())
+    }
+
+    #[test]
+    fn an_id_is_told_from_the_beginning_of_a_request() {
+        let seven = Some(Id::Int(7));
+        for (text, id) in [
+            (
+                r#"{"jsonrpc":"2.0","id":7,"method":"m","params":{"a":"xx"#,
+                seven.clone(),
+            ),
+            (r#" { "method" : "m" , "id" : 7 , "par"#, seven.clone()),
+            (r#"{"method":"m","id":7}"#, seven),
+            (
+                r#"{"id":"a\u0062","method":"m","params":[[["#,
+                Some(Id::String("ab".into())),
+            ),
+            // The number may go on.
+            (r#"{"method":"m","id":7"#, None),
+            (r#"{"method":"m","id":"x"#, None),
+            (r#"{"method":"m","id":"x""#, None),
+            // Not of this object.
+            (r#"{"method":"m","params":{"id":7,"a":"xx"#, None),
+            (r#"{"method":"m","params":{"id":7},"a":"xx"#, None),
+            // Two, or none that is valid.
+            (r#"{"method":"m","id":7,"id":8,"#, None),
+            (r#"{"method":"m","id":null,"#, None),
+            (r#"{"method":"m","id":7.5,"#, None),
+            (r#"{"method":"m","id":99999999999999999999,"#, None),
+            // No request.
+            (r#"{"id":7,"result":{"a":"xx"#, None),
+            (r#"{"id":7,"meth"#, None),
+            (r#"[{"method":"m","id":7,"#, None),
+            ("", None),
+            ("{", None),
+        ] {
+            assert_eq!(peek(text), id, "{text}");
+        }
+        let long = format!(r#"{{"method":"m","id":"{}","#, "x".repeat(257));
+        assert_eq!(peek(&long), None);
     }
 }

@@ -24,6 +24,10 @@ pub const FANCY_PATTERN_BYTES: usize = 1024;
 /// that no pattern runs for long.
 pub const PATTERN_STEPS: usize = 20_000;
 
+/// Steps back that a pattern of `patternProperties` may take on one name: names are short, and there
+/// are many of them. More: the value is refused.
+pub const NAME_PATTERN_STEPS: usize = 1000;
+
 /// What all matches of patterns with look-around or back-references on one value may cost together,
 /// in bytes read at worst. More: the value is refused.
 pub const PATTERN_WORK: u64 = 50_000_000;
@@ -45,6 +49,9 @@ pub const ECHOED_NAME_CHARACTERS: usize = 256;
 /// Characters of a URI that an error repeats. Longer ones are cut off, as names are.
 pub const ECHOED_URI_CHARACTERS: usize = 2048;
 
+/// Bytes at the beginning of an over-long stdio line in which its id is looked for.
+pub const PEEKED_BYTES: usize = 4096;
+
 /// Bytes of a URI template. Longer: refused at registration.
 pub const URI_TEMPLATE_BYTES: usize = 1024;
 
@@ -60,7 +67,7 @@ pub const COMPLETION_VALUES: usize = 100;
 pub struct Limits {
     /// Bytes of an HTTP body. Larger: HTTP 413. 4 MiB holds any sane call and few of them fill memory.
     pub body_bytes: usize,
-    /// Bytes of a stdio line, line ending included. Longer: -32600 without id, the line is dropped.
+    /// Bytes of a stdio line, line ending included. Longer: -32600, the line is dropped.
     pub line_bytes: usize,
     /// Nested arrays and objects in a message. Deeper: -32700. Bounds recursion everywhere behind it.
     pub json_depth: usize,

@@ -1,7 +1,12 @@
 //! The two pure halves of every request: `prepare` takes bytes to a call or an answer, `finish`
 //! takes an outcome to bytes.
 
+mod output;
+
 use std::sync::Arc;
+
+use output::check_output;
+pub use output::explain_output;
 
 use crate::call::{Call, Target};
 use crate::context::{Arrival, Context, Headers, Transport};
@@ -9,8 +14,7 @@ use crate::dialect::{self, Notification, Opening, Request, shape};
 use crate::envelope::{self, Id, Message};
 use crate::error::Error;
 use crate::json::Object;
-use crate::outcome::{self, Outcome, Value};
-use crate::registry::Tool;
+use crate::outcome::Outcome;
 use crate::router::{self, Route};
 use crate::runtime::Runtime;
 
@@ -209,41 +213,6 @@ fn response(arrival: &Arrival) -> Prepared {
             refused(None, &Error::invalid_request(text))
         }
         Transport::Stdio | Transport::Direct => Prepared::Silence,
-    }
-}
-
-/// With an output schema a result must carry structured content that the schema accepts, unless
-/// the tool failed or asks for input.
-fn check_output(tool: &Tool, value: &Value) -> Result<(), Error> {
-    let Some(schema) = &tool.output else {
-        return Ok(());
-    };
-    let content: Option<&[u8]> = match value {
-        Value::Failure(_) | Value::InputRequired { .. } | Value::Error(_) => return Ok(()),
-        Value::Structured(json) => Some(json),
-        Value::Raw(object) | Value::Wire(object) => {
-            let members = outcome::members(object).unwrap_or_default();
-            let find = |name: &[u8]| {
-                members
-                    .iter()
-                    .find(|(key, _)| *key == name)
-                    .map(|(_, value)| *value)
-            };
-            let asks = matches!(value, Value::Wire(_))
-                && find(b"resultType") == Some(br#""input_required""#);
-            if asks || find(b"isError") == Some(b"true") {
-                return Ok(());
-            }
-            find(b"structuredContent")
-        }
-        _ => None,
-    };
-    match content {
-        None => Err(Error::internal(
-            "Tool omitted structured output required by output schema",
-        )),
-        Some(content) if schema.accepts_output(content) => Ok(()),
-        Some(_) => Err(Error::internal("Tool output failed schema validation")),
     }
 }
 

@@ -105,6 +105,30 @@ fn everything() -> Runtime {
 
 proptest! {
     #[test]
+    fn an_id_is_peeked_from_anything_without_panic(text in any::<Vec<u8>>(), json in any_json()) {
+        let limits = Limits::default();
+        envelope::peek_id(&text, &limits);
+        for end in 0..=json.len() {
+            envelope::peek_id(&json.as_bytes()[..end], &limits);
+        }
+    }
+
+    #[test]
+    fn a_peeked_id_is_the_one_of_the_whole_message(
+        number: i64,
+        text in any::<String>(),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let text = String::from_utf8(Json::String(text).to_vec()).expect("UTF-8");
+        let whole = format!(
+            r#"{{"jsonrpc":"2.0","id":{number},"method":"m","params":{{"id":0,"a":{text}}}}}"#
+        );
+        let peeked = envelope::peek_id(&whole.as_bytes()[..cut.index(whole.len())], &Limits::default());
+        prop_assert!(peeked.is_none_or(|id| id == Id::Int(number)));
+        prop_assert_eq!(envelope::peek_id(whole.as_bytes(), &Limits::default()), Some(Id::Int(number)));
+    }
+
+    #[test]
     fn bytes_of_any_kind_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = envelope::read(&bytes, &Limits::default());
         prop_assert!(is_answer(&prepare(&demo(), &bytes, stdio())));

@@ -3,10 +3,11 @@
 mod common;
 
 use common::{SERVER, call, demo, give, literal, object, settings, stdio, text, tool, with_tools};
+use snodo_core::call::Target;
 use snodo_core::error::{Error, Kind};
 use snodo_core::json::Json;
 use snodo_core::outcome::{Outcome, Value};
-use snodo_core::pipeline::{Verdict, finish, refuse};
+use snodo_core::pipeline::{Verdict, explain_output, finish, refuse};
 
 /// What the tool `greet` (no output schema) gives, and the result object.
 fn result(value: Value, expected: &str) {
@@ -272,6 +273,40 @@ fn an_output_schema_wants_structured_content_that_it_accepts() {
     ] {
         assert_eq!(give(&demo(), "count", value).1, Verdict::Result);
     }
+}
+
+#[test]
+fn the_log_is_told_why_an_output_fails() {
+    let runtime = demo();
+    let explain = |name: &str, value: Value| {
+        let tools = &runtime.registry.tools;
+        let at = tools.iter().position(|tool| tool.name == name).unwrap();
+        explain_output(&runtime, &Target::Tool(at), &value.into())
+    };
+    let structured = |json: &str| Value::Structured(json.as_bytes().to_vec());
+    for (value, expected) in [
+        (structured(r#"{"n":1}"#), None),
+        (
+            structured(r#"{"n":"secret"}"#),
+            Some("at /n: expected integer, got string"),
+        ),
+        (
+            structured("5"),
+            Some("at the root: expected object, got integer"),
+        ),
+        (
+            Value::Text("secret".to_owned()),
+            Some("expected structured content, got text"),
+        ),
+        (
+            Value::Raw(b"{}".to_vec()),
+            Some("expected structured content, got a result object without structuredContent"),
+        ),
+        (Value::Failure("x".to_owned()), None),
+    ] {
+        assert_eq!(explain("count", value).as_deref(), expected);
+    }
+    assert_eq!(explain("greet", Value::Text("x".to_owned())), None);
 }
 
 #[test]

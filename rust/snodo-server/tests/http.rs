@@ -260,6 +260,12 @@ async fn every_refusal_has_its_status_and_the_one_body_format() {
             "Content-Type",
         ),
         (
+            "Content-Type: ",
+            "Content-Encoding: gzip\r\nContent-Type: ",
+            415,
+            "Content-Encoding",
+        ),
+        (
             "Accept: application/json, text/event-stream",
             "Accept: text/html",
             406,

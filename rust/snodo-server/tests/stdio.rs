@@ -164,13 +164,37 @@ async fn an_over_long_line_is_answered_once_and_dropped() {
         ..Limits::default()
     });
     server.send("x".repeat(5000));
-    output.assert_refusal(-32600, "too long").await;
+    output
+        .assert_refusal(-32600, "Line is longer than 4096 bytes")
+        .await;
     for _ in 0..100 {
         server.send("x".repeat(5000));
     }
     server.line("");
     server.line(call("1", "add"));
     output.assert_answers("1").await;
+}
+
+#[tokio::test]
+async fn an_over_long_request_is_refused_under_its_id_where_that_comes_first() {
+    let (mut server, mut output) = Server::start(Limits {
+        line_bytes: 4096,
+        ..Limits::default()
+    });
+    let long = "x".repeat(5000);
+    server.line(format!(
+        r#"{{"jsonrpc":"2.0","id":"seven","method":"tools/call","params":{{"a":"{long}"}}}}"#
+    ));
+    assert_eq!(
+        output.next().await,
+        r#"{"jsonrpc":"2.0","id":"seven","error":{"code":-32600,"message":"Line is longer than 4096 bytes"}}"#
+    );
+    server.line(format!(
+        r#"{{"jsonrpc":"2.0","method":"tools/call","params":{{"id":7,"a":"{long}"}},"id":8}}"#
+    ));
+    output
+        .assert_refusal(-32600, "Line is longer than 4096 bytes")
+        .await;
 }
 
 #[tokio::test]

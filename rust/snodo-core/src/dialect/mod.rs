@@ -15,7 +15,7 @@ pub use v2026_07_28::V2026_07_28;
 use crate::call::Target;
 use crate::context::{Arrival, Context, Headers};
 use crate::envelope::Id;
-use crate::error::{Error, Kind, code};
+use crate::error::{self, Error, Kind, code};
 use crate::json::{Json, Object};
 use crate::meta;
 use crate::operation::{Listed, Operation};
@@ -250,7 +250,8 @@ fn unsupported_version(
         .into_iter()
         .map(|version| Json::String(version.to_owned()));
     let mut data = Object::new();
-    data.insert("requested", Json::String(requested.to_owned()));
+    let requested = error::excerpt(requested).into_owned();
+    data.insert("requested", Json::String(requested));
     data.insert("supported", Json::Array(versions.collect()));
     Error::new(code::UNSUPPORTED_VERSION, Kind::Protocol, message).with_data(Json::Object(data))
 }

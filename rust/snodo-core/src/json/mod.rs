@@ -7,6 +7,7 @@ mod convert;
 mod read;
 mod write;
 
+pub(crate) use read::first_members;
 pub use read::parse;
 pub use write::{write_float, write_int, write_string};
 

@@ -24,6 +24,34 @@ pub fn parse(text: &[u8], limits: &Limits) -> Result<Json, ParseError> {
     }
 }
 
+/// The members of an object at the beginning of a text that may be cut off anywhere: those that are
+/// whole, in order, repeated ones too.
+pub(crate) fn first_members(text: &[u8], limits: &Limits) -> Vec<(String, Json)> {
+    let whole = match std::str::from_utf8(text) {
+        Ok(text) => text.len(),
+        Err(error) => error.valid_up_to(),
+    };
+    let mut reader = Reader {
+        text: std::str::from_utf8(&text[..whole]).unwrap_or_default(),
+        at: 0,
+        depth: limits.json_depth.min(MAX_JSON_DEPTH),
+        digits: limits.integer_digits,
+    };
+    let mut members = Vec::new();
+    if reader.next_token() != Some(b'{') {
+        return members;
+    }
+    reader.at += 1;
+    // A value is whole when something follows it: `12` may be the beginning of `123`.
+    while let Ok((member, last)) = reader.member() {
+        members.push(member);
+        if last {
+            break;
+        }
+    }
+    members
+}
+
 struct Reader<'a> {
     text: &'a str,
     at: usize,
@@ -124,6 +152,20 @@ impl<'a> Reader<'a> {
             return Err(ParseError::DuplicateKey);
         }
         Ok(Object { members })
+    }
+
+    /// One member of an object, and whether it is the last.
+    fn member(&mut self) -> Result<((String, Json), bool), ParseError> {
+        if self.next_token() != Some(b'"') {
+            return Err(ParseError::Syntax);
+        }
+        let key = self.string()?;
+        if self.next_token() != Some(b':') {
+            return Err(ParseError::Syntax);
+        }
+        self.at += 1;
+        let value = self.value()?;
+        Ok(((key, value), self.ends(b'}')?))
     }
 
     /// After an item: whether the collection ends here (or a comma leads to the next item).

@@ -8,10 +8,11 @@ use serde_json::Value;
 
 use super::check::find;
 use super::node::Ours;
-use super::pattern::{Fancy, KEYWORD, NAME_STEPS, Pattern, is_fancy};
+use super::pattern::{Fancy, KEYWORD, Pattern, is_fancy};
 use super::rule::explain;
 use super::{SchemaError, walk};
 use crate::json::Json;
+use crate::limits::NAME_PATTERN_STEPS;
 
 /// A schema ready for the library.
 #[derive(Debug)]
@@ -34,7 +35,8 @@ pub(super) fn compile(schema: &Json, draft: Draft) -> Result<Compiled, SchemaErr
     options = if fancy_names == 0 {
         options.with_pattern_options(PatternOptions::regex())
     } else {
-        options.with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(NAME_STEPS))
+        options
+            .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(NAME_PATTERN_STEPS))
     };
     if fancy {
         options = options.with_keyword(KEYWORD, |_, value, _| {

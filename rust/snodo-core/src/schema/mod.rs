@@ -196,20 +196,25 @@ impl Schema {
 
     /// Whether this structured content (compact JSON text) is accepted.
     pub fn accepts_output(&self, content: &[u8]) -> bool {
-        // Our own encoder wrote it: only what would hurt is bounded.
-        let limits = Limits {
-            json_depth: MAX_JSON_DEPTH,
-            integer_digits: usize::MAX,
-            ..Limits::default()
-        };
         match &self.checker {
-            Checker::Full(full) => parse(content, &limits)
-                .is_ok_and(|value| validate::accepts(&full.compiled, View::new(&value))),
+            Checker::Full(full) => parse_output(content)
+                .is_some_and(|value| validate::accepts(&full.compiled, View::new(&value))),
             Checker::Basic(basic) => {
-                parse(content, &limits).is_ok_and(|value| basic.check(&value).is_ok())
+                parse_output(content).is_some_and(|value| basic.check(&value).is_ok())
             }
             Checker::Open => true,
         }
+    }
+
+    /// The first reason why this structured content (compact JSON text) is refused, as path and rule.
+    pub fn output_failure(&self, content: &[u8]) -> Option<(String, String)> {
+        if matches!(self.checker, Checker::Open) {
+            return None;
+        }
+        let Some(value) = parse_output(content) else {
+            return Some((String::new(), "is not JSON within the limits".to_owned()));
+        };
+        self.failures(&value).into_iter().next()
     }
 
     /// Why a value is refused, as path (`/a/0`, empty for the root) and rule; empty if it is accepted.
@@ -235,6 +240,16 @@ impl Full {
         };
         validate::failures(&self.compiled, context, told)
     }
+}
+
+/// Structured content. Our own encoder wrote it: only what would hurt is bounded.
+fn parse_output(content: &[u8]) -> Option<Json> {
+    let limits = Limits {
+        json_depth: MAX_JSON_DEPTH,
+        integer_digits: usize::MAX,
+        ..Limits::default()
+    };
+    parse(content, &limits).ok()
 }
 
 fn root(schema: &Json) -> Result<&Object, SchemaError> {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::node::{Ours, View};
 use super::rule::quoted;
-use crate::limits::{FANCY_PATTERN_BYTES, PATTERN_STEPS, PATTERN_WORK};
+use crate::limits::{FANCY_PATTERN_BYTES, NAME_PATTERN_STEPS, PATTERN_STEPS, PATTERN_WORK};
 
 /// What a fancy `pattern` is called in the schema that the library compiles.
 pub(super) const KEYWORD: &str = "snodo:pattern";
@@ -96,11 +96,8 @@ fn exceed(excess: Excess) -> Excess {
 
 /// Pays for matching a property name against so many fancy patterns.
 pub(super) fn pay_name(name: &str, patterns: usize) -> Result<(), Excess> {
-    (0..patterns).try_for_each(|_| pay(name.len(), NAME_STEPS))
+    (0..patterns).try_for_each(|_| pay(name.len(), NAME_PATTERN_STEPS))
 }
-
-/// Steps back that a fancy pattern of `patternProperties` gets on one name.
-pub(super) const NAME_STEPS: usize = 1000;
 
 /// A regular expression.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use http::header::{
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS,
     ACCESS_CONTROL_REQUEST_METHOD, VARY,
 };
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
 /// What a page may send (MCP 2026-07-28, Streamable HTTP).
 const HEADERS: &str = "Content-Type, Accept, Authorization, MCP-Protocol-Version, Mcp-Method, \
@@ -25,7 +25,7 @@ pub(crate) fn allow(request: &HeaderMap, response: &mut HeaderMap) {
             let mirrored = name
                 .get(..10)
                 .is_some_and(|start| start.eq_ignore_ascii_case("mcp-param-"));
-            if mirrored && name.bytes().all(|byte| byte.is_ascii_graphic()) {
+            if mirrored && HeaderName::try_from(name).is_ok() {
                 allowed.push_str(", ");
                 allowed.push_str(name);
             }
@@ -49,4 +49,27 @@ pub(crate) fn expose(origin: HeaderValue, response: &mut HeaderMap) {
         HeaderValue::from_static("WWW-Authenticate, MCP-Protocol-Version"),
     );
     response.append(VARY, HeaderValue::from_static("Origin"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_headers_are_named_back() {
+        let mut request = HeaderMap::new();
+        request.insert(
+            ACCESS_CONTROL_REQUEST_HEADERS,
+            HeaderValue::from_static(
+                "Mcp-Param-City, x-other, mcp-param-<b>, mcp-param-a:b, mcp-param-\"q\"",
+            ),
+        );
+        let mut response = HeaderMap::new();
+        allow(&request, &mut response);
+        let expected = format!("{HEADERS}, Mcp-Param-City");
+        assert_eq!(
+            response.get(ACCESS_CONTROL_ALLOW_HEADERS),
+            Some(&HeaderValue::try_from(expected).unwrap())
+        );
+    }
 }

@@ -3,12 +3,14 @@
 use std::ops::Range;
 
 use memchr::memchr;
+use snodo_core::limits::PEEKED_BYTES;
 
 /// What arrived between two line ends.
 #[derive(Debug, PartialEq, Eq)]
 enum Frame {
     Line(Range<usize>),
-    TooLong,
+    /// What was kept of it.
+    TooLong(Range<usize>),
 }
 
 /// One line of a batch.
@@ -16,8 +18,8 @@ enum Frame {
 pub(crate) enum Line<'a> {
     /// Its bytes, without line ending and byte order mark; never blank.
     Text(&'a [u8]),
-    /// It was longer than the limit and has been dropped.
-    TooLong,
+    /// It was longer than the limit and has been dropped, but for its beginning.
+    TooLong(&'a [u8]),
 }
 
 /// Complete lines that arrived together.
@@ -32,7 +34,7 @@ impl Batch {
     pub(crate) fn next(&mut self) -> Option<Line<'_>> {
         loop {
             match self.frames.next()? {
-                Frame::TooLong => return Some(Line::TooLong),
+                Frame::TooLong(range) => return Some(Line::TooLong(bare(&self.text[range]))),
                 Frame::Line(range) => {
                     // Checked twice, as a borrow that is returned from a loop lives on in it.
                     if !bare(&self.text[range.clone()]).trim_ascii().is_empty() {
@@ -101,14 +103,25 @@ impl Framer {
     /// Appends to the unfinished line. False when it is too long.
     fn extend(&mut self, piece: &[u8]) -> bool {
         if !self.skipping && self.text.len() - self.start + piece.len() > self.limit {
-            self.text.truncate(self.start);
-            self.frames.push(Frame::TooLong);
+            self.keep_beginning(piece);
             self.skipping = true;
         }
         if !self.skipping {
             self.text.extend_from_slice(piece);
         }
         !self.skipping
+    }
+
+    /// Drops the unfinished line but for its beginning. That stays as long as its frame does.
+    fn keep_beginning(&mut self, piece: &[u8]) {
+        let kept = PEEKED_BYTES.min(self.limit);
+        let missing = kept.saturating_sub(self.text.len() - self.start);
+        self.text
+            .extend_from_slice(&piece[..missing.min(piece.len())]);
+        self.text.truncate(self.start + kept);
+        self.frames
+            .push(Frame::TooLong(self.start..self.text.len()));
+        self.start = self.text.len();
     }
 
     fn end_line(&mut self) {
@@ -148,7 +161,7 @@ mod tests {
             while let Some(line) = batch.next() {
                 all.push(match line {
                     Line::Text(text) => text.to_vec(),
-                    Line::TooLong => b"!".to_vec(),
+                    Line::TooLong(_) => b"!".to_vec(),
                 });
             }
         }
@@ -182,7 +195,7 @@ mod tests {
         let mut framer = Framer::new(1000);
         assert!(framer.push(&[b'x'; 999]).is_none());
         let mut refused = framer.push(b"xx").expect("answered before it ends");
-        assert_eq!(refused.next(), Some(Line::TooLong));
+        assert_eq!(refused.next(), Some(Line::TooLong(&[b'x'; 1000])));
         for _ in 0..1000 {
             assert!(framer.push(&[b'x'; 999]).is_none());
             assert!(framer.text.capacity() <= 4000);

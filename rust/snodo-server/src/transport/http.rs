@@ -127,6 +127,13 @@ impl Endpoint {
                 "Content-Type must be application/json",
             );
         }
+        if !media::is_plain(&head.headers) {
+            leave_unread(life, &body);
+            return refusal(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "Content-Encoding must be identity",
+            );
+        }
         if !media::accepts_json(&head.headers) {
             leave_unread(life, &body);
             return refusal(

@@ -1,7 +1,7 @@
-//! `Content-Type` and `Accept`: whether both sides speak JSON.
+//! `Content-Type`, `Content-Encoding` and `Accept`: whether both sides speak JSON.
 
 use http::HeaderMap;
-use http::header::{ACCEPT, CONTENT_TYPE};
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
 
 /// Whether the body says it is JSON. Parameters such as a charset are let pass: JSON is UTF-8.
 pub(crate) fn is_json(headers: &HeaderMap) -> bool {
@@ -18,6 +18,17 @@ pub(crate) fn is_json(headers: &HeaderMap) -> bool {
         .next()
         .unwrap_or_default();
     kind.trim_ascii().eq_ignore_ascii_case(b"application/json")
+}
+
+/// Whether the body is sent as it is. No content coding is undone here: unpacking needs bounds of its
+/// own.
+pub(crate) fn is_plain(headers: &HeaderMap) -> bool {
+    headers.get_all(CONTENT_ENCODING).iter().all(|value| {
+        value
+            .as_bytes()
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"identity")
+    })
 }
 
 /// Whether the client can take JSON: it says so, allows anything of the kind, or says nothing.
@@ -90,6 +101,25 @@ mod tests {
             assert_eq!(
                 is_json(&headers("content-type", values)),
                 json,
+                "{values:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn content_codings() {
+        for (values, plain) in [
+            (&[][..], true),
+            (&["identity"], true),
+            (&[" Identity "], true),
+            (&["gzip"], false),
+            (&["identity, gzip"], false),
+            (&["identity", "br"], false),
+            (&[""], false),
+        ] {
+            assert_eq!(
+                is_plain(&headers("content-encoding", values)),
+                plain,
                 "{values:?}"
             );
         }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use snodo_core::context::{Arrival, Transport};
-use snodo_core::envelope::Id;
+use snodo_core::envelope::{self, Id};
 use snodo_core::error::Error;
 use snodo_core::pipeline::Answer;
 use tokio::runtime::Handle;
@@ -195,8 +195,12 @@ impl<'s> Session<'s> {
                     let prepared = self.service.prepare(text, arrival);
                     self.prepared(prepared);
                 }
-                Some(Line::TooLong) => {
-                    self.refuse(None, &Error::invalid_request("Line is too long"));
+                Some(Line::TooLong(beginning)) => {
+                    // A client that learns no id waits for its answer for ever.
+                    let limits = self.service.limits();
+                    let id = envelope::peek_id(beginning, limits);
+                    let text = format!("Line is longer than {} bytes", limits.line_bytes);
+                    self.refuse(id.as_ref(), &Error::invalid_request(text));
                 }
                 None => {
                     self.batch = None;
