@@ -224,7 +224,12 @@ fn tell_of(runtime: &Runtime, target: &Target, outcome: &Outcome, answer: &Answe
     if withheld && !matches!(outcome.value, Value::Error(_)) {
         let name = runtime.registry.name(target);
         let noun = target.noun();
-        tracing::error!("{noun} {name:?} gave a result that cannot be sent");
+        match pipeline::explain_output(runtime, target, outcome) {
+            Some(why) => {
+                tracing::error!("{noun} {name:?} gave a result that cannot be sent: {why}")
+            }
+            None => tracing::error!("{noun} {name:?} gave a result that cannot be sent"),
+        }
     }
 }
 
