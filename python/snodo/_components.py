@@ -105,6 +105,24 @@ class Components:
                     f'resource {form} "{spec.uri or spec.template}" is already registered by'
                     f" {_shown(subject)} ({known.where})"
                 )
+            for template, direct in ((spec, known), (known, spec)):
+                if direct.uri is not None and _matches(template, direct.uri):
+                    raise ConfigurationError(
+                        f'resource URI "{direct.uri}" is also matched by the template'
+                        f' "{template.template}" of {_shown(subject)} ({known.where}): a read would'
+                        " have two answers"
+                    )
+
+
+def _matches(spec: ResourceSpec, uri: str) -> bool:
+    """Tell whether a template, by its shape or by code of its own, matches a URI."""
+    if spec.template is None:
+        return False
+    if spec.matches is not None:
+        return bool(spec.matches(uri))
+    from ._snodo import uri_template_matches
+
+    return uri_template_matches(spec.template, uri)
 
 
 def _warn_of_name(kind: str, spec: ToolSpec | PromptSpec) -> None:

@@ -11,6 +11,7 @@ __all__ = [
     "Serving",
     "check_schema",
     "uri_template_error",
+    "uri_template_matches",
     "validate",
 ]
 
@@ -35,6 +36,9 @@ def validate(schema: bytes, instance: bytes) -> list[tuple[str, str]]:
     Raises:
         ValueError: If either is not JSON, or the schema is not accepted.
     """
+
+def uri_template_matches(text: str, uri: str) -> bool:
+    """Say whether a URI template matches a URI; one that is not supported matches none."""
 
 def uri_template_error(text: str) -> str | None:
     """Say why a URI template is not supported; None if it is."""
@@ -214,6 +218,15 @@ class Runtime:
 
         Raises:
             ConfigurationError: If they cannot be offered together; then nothing has changed.
+        """
+
+    def end_threads(self, seconds: float) -> bool:
+        """End the plain functions that still run, as the process is about to end.
+
+        Each raises SystemExit at its next instruction.
+
+        Returns:
+            Whether all have ended within the time.
         """
 
     def set_state(self, value: Any) -> None:

@@ -6,6 +6,7 @@ Reads flags and environment, finds the server, calls it, prints. Never decides w
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -22,6 +23,9 @@ __all__ = ["main"]
 _FAILED = 1
 _MISUSED = 2
 _INTERRUPTED = 130
+
+# Seconds that plain functions get to end once the server has.
+_ENDING = 0.3
 
 _LEVELS = ("debug", "info", "warning", "error", "critical")
 
@@ -236,7 +240,24 @@ def _serve(options: argparse.Namespace) -> int:
         return _complain(f"cannot serve {place}: {error.strerror or error}", _FAILED)
     finally:
         log.flush()
+    if not server._runtime().end_threads(_ENDING):
+        _end_at_once()
     return 0
+
+
+def _end_at_once() -> None:
+    """End the process though a plain function runs on, after everything that is done at exit.
+
+    Taking the interpreter down would end that function's thread by force, and the process with it.
+    """
+    import atexit
+
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+    os._exit(0)
 
 
 def _take_stdout() -> int:

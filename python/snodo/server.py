@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import sys
 from _thread import allocate_lock
+from _weakref import ref
 from typing import TYPE_CHECKING, overload
 
 from . import _options
@@ -460,6 +462,8 @@ class Server:
                 settings["threads"] = _options.count("threads", threads)
             settings["debug"] = settings["debug"] or debug
             self._made = Runtime(settings, components)
+            # A call that still runs when the interpreter is taken down would abort the process.
+            atexit.register(_end_threads, ref(self._made))
             return self._made
 
     def _declare(self, kind: str, function: Any, options: dict[str, Any], frame: FrameType) -> Any:
@@ -564,3 +568,9 @@ def _needs_loop(offered: dict[str, list[Any]]) -> bool:
     return any(
         part.is_async for spec in specs for part in (spec, *getattr(spec, "completions", ()))
     )
+
+
+def _end_threads(runtime: ref[Runtime]) -> None:
+    alive = runtime()
+    if alive is not None:
+        alive.end_threads(0.5)

@@ -6,9 +6,24 @@ Names and texts are the suite's. Lists are sorted by name, and the suite calls t
 `{}`: that is `about`.
 """
 
+import base64
 import logging
+from typing import Annotated
 
-from snodo import Audio, Context, EmbeddedResource, Error, Image, Result, Server, Text, ToolError
+from snodo import (
+    Arg,
+    Audio,
+    Context,
+    EmbeddedResource,
+    Error,
+    Image,
+    Message,
+    Result,
+    Server,
+    StaticResource,
+    Text,
+    ToolError,
+)
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4IaAAAAKcAPnCJQ6CAAAAAElFTkSuQmCC"
 WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA="
@@ -71,6 +86,83 @@ def test_multiple_content_types():
 def test_error_handling():
     """Fail in the tool's way."""
     raise ToolError("This tool intentionally returns an error for testing.")
+
+
+# Resources, direct and by template
+
+server.add(
+    StaticResource(
+        "test://static-text",
+        name="static-text",
+        description="A text that never changes.",
+        mime_type="text/plain",
+        text="This is the content of the static text resource.",
+    ),
+    StaticResource(
+        "test://static-binary",
+        name="static-binary",
+        description="An image that never changes.",
+        mime_type="image/png",
+        data=base64.b64decode(PNG),
+    ),
+)
+
+
+@server.resource("test://template/{id}/data", mime_type="application/json")
+def template_data(id: str):
+    """Data of whatever is asked for."""
+    return {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}
+
+
+# Prompts, one of them with arguments that can be completed
+
+
+@server.prompt
+def test_simple_prompt() -> str:
+    """Ask for nothing in particular."""
+    return "This is a simple prompt for testing."
+
+
+@server.prompt
+def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
+    """Repeat two arguments.
+
+    Args:
+        arg1: The first.
+        arg2: The second.
+    """
+    return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
+
+
+@server.complete("test_prompt_with_arguments", "arg1")
+def complete_arg1(value: str) -> list[str]:
+    return [word for word in ("testValue1", "testValue2") if word.startswith(value)]
+
+
+@server.prompt(name="test_prompt_with_embedded_resource")
+def embedded_resource_prompt(resource_uri: Annotated[str, Arg(name="resourceUri")]):
+    """Show a resource.
+
+    Args:
+        resource_uri: Of the resource.
+    """
+    return [
+        EmbeddedResource(
+            resource_uri,
+            mime_type="text/plain",
+            text="Embedded resource content for testing.",
+        ),
+        "Please process the embedded resource above.",
+    ]
+
+
+@server.prompt
+def test_prompt_with_image():
+    """Show an image."""
+    return [
+        Message.user(Image(PNG, mime_type="image/png")),
+        Message.user("Please analyze the image above."),
+    ]
 
 
 # Schemas and header-mirrored arguments

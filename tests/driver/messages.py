@@ -114,6 +114,45 @@ class Session(ABC):
         text: str = block["text"]
         return text
 
+    def read(self, uri: str, **options: Any) -> dict[str, Any]:
+        """The one content of `resources/read`."""
+        (content,) = self.ask("resources/read", {"uri": uri}, **options)["contents"]
+        found: dict[str, Any] = content
+        return found
+
+    def prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, **options: Any
+    ) -> list[dict[str, Any]]:
+        """The messages of `prompts/get`. Without `arguments` the member is left out."""
+        params: dict[str, Any] = {"name": name}
+        if arguments is not None:
+            params["arguments"] = arguments
+        messages: list[dict[str, Any]] = self.ask("prompts/get", params, **options)["messages"]
+        return messages
+
+    def complete(
+        self, of: str, argument: str, value: str = "", given: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        """The completion for an argument of a prompt, or of what looks like a template."""
+        reference = (
+            {"type": "ref/resource", "uri": of}
+            if "://" in of
+            else {"type": "ref/prompt", "name": of}
+        )
+        params: dict[str, Any] = {"ref": reference, "argument": {"name": argument, "value": value}}
+        if given is not None:
+            params["context"] = {"arguments": given}
+        completion: dict[str, Any] = self.ask("completion/complete", params)["completion"]
+        return completion
+
+    def refusal(self, method: str, params: dict[str, Any], **options: Any) -> Refusal:
+        """The error of a request that must fail."""
+        try:
+            result = self.ask(method, params, **options)
+        except Refusal as refused:
+            return refused
+        raise AssertionError(f"{method} should have failed: {result}")
+
     def tools(self) -> dict[str, dict[str, Any]]:
         """All listed tools by name, in the listed order, through every page."""
         found: dict[str, dict[str, Any]] = {}

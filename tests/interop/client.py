@@ -1,4 +1,4 @@
-"""Lists and calls tools with the official Python client; prints what it got as one JSON object.
+"""Uses all a server has with the official Python client; prints what it got as one JSON object.
 
     python client.py http URL
     python client.py stdio COMMAND ARGUMENT…
@@ -12,6 +12,19 @@ import sys
 
 from mcp import MCPError, StdioServerParameters
 from mcp.client import Client
+from mcp.types import PromptReference, ResourceTemplateReference
+
+
+async def code_of(failing):
+    try:
+        await failing
+    except MCPError as error:
+        return error.code
+    return None
+
+
+def plain(value):
+    return value.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 async def main(kind: str, target: str, *rest: str) -> None:
@@ -21,11 +34,23 @@ async def main(kind: str, target: str, *rest: str) -> None:
         greeting = await client.call_tool("greet", {"name": "Ada 茶"})
         forecast = await client.call_tool("forecast", {"city": "Oslo", "days": 2})
         wrong = await client.call_tool("greet", {})
-        try:
-            await client.call_tool("nope", {})
-            unknown = None
-        except MCPError as error:
-            unknown = error.code
+        unknown = await code_of(client.call_tool("nope", {}))
+
+        resources = await client.list_resources()
+        templates = await client.list_resource_templates()
+        cities = await client.read_resource("weather://cities")
+        weather_map = await client.read_resource("weather://map")
+        today = await client.read_resource("weather://S%C3%A3o%20Paulo/today")
+        not_found = await code_of(client.read_resource("weather://nowhere"))
+
+        prompts = await client.list_prompts()
+        prompt = await client.get_prompt("advise", {"city": "Oslo", "mood": "sunny"})
+        missing = await code_of(client.get_prompt("advise", {}))
+
+        template = ResourceTemplateReference(type="ref/resource", uri="weather://{city}/today")
+        city = await client.complete(template, {"name": "city", "value": "O"})
+        advise = PromptReference(type="ref/prompt", name="advise")
+        mood = await client.complete(advise, {"name": "mood", "value": "s"}, {"city": "Oslo"})
         print(
             json.dumps(
                 {
@@ -37,6 +62,19 @@ async def main(kind: str, target: str, *rest: str) -> None:
                     "forecast": forecast.structured_content,
                     "wrong": wrong.is_error,
                     "unknown": unknown,
+                    "resources": [plain(resource) for resource in resources.resources],
+                    "templates": [plain(template) for template in templates.resource_templates],
+                    "read": [
+                        plain(content)
+                        for result in (cities, weather_map, today)
+                        for content in result.contents
+                    ],
+                    "notFound": not_found,
+                    "prompts": [plain(prompt) for prompt in prompts.prompts],
+                    "prompt": [plain(message) for message in prompt.messages],
+                    "missing": missing,
+                    "city": plain(city.completion),
+                    "mood": plain(mood.completion),
                 }
             )
         )

@@ -1,8 +1,9 @@
-"""What other people's clients are shown: a text tool and a structured one."""
+"""What other people's clients are shown: tools, resources of every kind, prompts, completion."""
 
 from dataclasses import dataclass
+from typing import Literal
 
-from snodo import Server
+from snodo import Cache, EmbeddedResource, Image, Message, Server, StaticResource
 
 server = Server("interop", version="1.2.3", instructions="Greet before you forecast.")
 
@@ -26,3 +27,42 @@ def greet(name: str) -> str:
 async def forecast(city: str, days: int = 1) -> list[Day]:
     """Foretell the weather."""
     return [Day(city, day, 20.5 + day) for day in range(days)]
+
+
+server.add(
+    StaticResource(
+        "weather://cities", json=["Oslo", "Roma"], name="cities", description="Where it is known."
+    )
+)
+
+
+@server.resource("weather://map", mime_type="image/png", cache=Cache(ttl_ms=60_000))
+def weather_map() -> bytes:
+    """Show the map."""
+    return b"\x89PNG"
+
+
+@server.resource("weather://{city}/today", mime_type="text/plain")
+async def today(city: str) -> str:
+    """Tell today's weather."""
+    return f"It rains in {city}."
+
+
+@server.complete("weather://{city}/today", "city")
+def complete_city(value: str) -> list[str]:
+    return [city for city in ("Oslo", "Ottawa", "Roma") if city.startswith(value)]
+
+
+@server.prompt
+def advise(city: str, mood: Literal["sunny", "sober"] = "sober") -> list[Message]:
+    """Advise what to wear.
+
+    Args:
+        city: Where.
+        mood: In which tone.
+    """
+    return [
+        Message.user(f"What should I wear in {city}? Be {mood}."),
+        Message.user(Image(b"\x89PNG", mime_type="image/png")),
+        Message.assistant(EmbeddedResource("weather://cities", json=["Oslo", "Roma"])),
+    ]

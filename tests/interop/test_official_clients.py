@@ -1,4 +1,4 @@
-"""The official TypeScript and Python clients discover, list and call, over HTTP and stdio.
+"""The official TypeScript and Python clients use all a server has, over HTTP and stdio.
 
 Both speak revision 2026-07-28 of their own accord: they probe with `server/discover` and would fall
 back to an older revision if the answer did not convince them. What they need is installed by
@@ -70,7 +70,7 @@ def url() -> Iterator[str]:
 
 @pytest.mark.parametrize("transport", ["http", "stdio"])
 @pytest.mark.parametrize("language", ["typescript", "python"])
-def test_an_official_client_lists_and_calls_tools(
+def test_an_official_client_lists_calls_reads_prompts_and_completes(
     language: str, transport: str, url: str, request: pytest.FixtureRequest
 ) -> None:
     client: list[str] = request.getfixturevalue(language)
@@ -89,4 +89,75 @@ def test_an_official_client_lists_and_calls_tools(
         ],
         "wrong": True,
         "unknown": -32602,
+        "resources": [
+            {
+                "uri": "weather://cities",
+                "name": "cities",
+                "description": "Where it is known.",
+                "mimeType": "application/json",
+                "size": 15,
+            },
+            {
+                "uri": "weather://map",
+                "name": "weather_map",
+                "description": "Show the map.",
+                "mimeType": "image/png",
+            },
+        ],
+        "templates": [
+            {
+                "uriTemplate": "weather://{city}/today",
+                "name": "today",
+                "description": "Tell today's weather.",
+                "mimeType": "text/plain",
+            }
+        ],
+        "read": [
+            {
+                "uri": "weather://cities",
+                "mimeType": "application/json",
+                "text": '["Oslo","Roma"]',
+            },
+            {"uri": "weather://map", "mimeType": "image/png", "blob": "iVBORw=="},
+            {
+                "uri": "weather://S%C3%A3o%20Paulo/today",
+                "mimeType": "text/plain",
+                "text": "It rains in São Paulo.",
+            },
+        ],
+        "notFound": -32602,
+        "prompts": [
+            {
+                "name": "advise",
+                "description": "Advise what to wear.",
+                "arguments": [
+                    {"name": "city", "description": "Where.", "required": True},
+                    {"name": "mood", "description": "In which tone.", "required": False},
+                ],
+            }
+        ],
+        "prompt": [
+            {
+                "role": "user",
+                "content": {"type": "text", "text": "What should I wear in Oslo? Be sunny."},
+            },
+            {
+                "role": "user",
+                "content": {"type": "image", "data": "iVBORw==", "mimeType": "image/png"},
+            },
+            {
+                "role": "assistant",
+                "content": {
+                    "type": "resource",
+                    "resource": {
+                        "uri": "weather://cities",
+                        "mimeType": "application/json",
+                        "text": '["Oslo","Roma"]',
+                    },
+                },
+            },
+        ],
+        "missing": -32602,
+        "city": {"values": ["Oslo", "Ottawa"]},
+        "mood": {"values": ["sunny", "sober"], "total": 2, "hasMore": False},
     }

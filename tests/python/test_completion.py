@@ -166,11 +166,11 @@ def test_there_must_be_something_to_complete() -> None:
     def item(a: str) -> str:
         return a
 
-    @server.resource("t://all")
+    @server.resource("all://t")
     def everything() -> str:
         return ""
 
-    for target in ("nothing", "t://x", "everything", "t://all", test_values_may_be_given_instead):
+    for target in ("nothing", "t://x", "everything", "all://t", test_values_may_be_given_instead):
         with pytest.raises(ConfigurationError, match="there is no prompt or template"):
             server.complete(target, "a")(lambda value: [])
     with pytest.raises(ConfigurationError, match="is a prompt and a template"):

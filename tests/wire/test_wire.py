@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -32,6 +33,7 @@ class Case:
     response_stdio: bytes
     headers: dict[str, str | None] = field(default_factory=dict)
     transports: tuple[str, ...] = TRANSPORTS
+    server: str = "server.py"
 
 
 def load(path: Path) -> Case:
@@ -50,28 +52,42 @@ def load(path: Path) -> Case:
         response_stdio=sections.get("response stdio", response),
         headers={name: value for name, _, value in (line.partition(": ") for line in lines)},
         transports=tuple(sections["only"].decode().split()) if "only" in sections else TRANSPORTS,
+        server=sections.get("server", b"server.py").decode(),
     )
 
 
-@pytest.fixture(scope="module")
-def http() -> Iterator[HttpServer]:
-    server = HttpServer(HERE / "2026-07-28" / "server.py")
-    yield server
-    server.close()
+S = TypeVar("S", HttpServer, StdioServer, DirectSession)
+Served = Callable[[Path, Case], S]
+
+
+def _served(opener: Callable[[Path], S]) -> Iterator[Served[S]]:
+    """Gives the server a case is for; each is started once."""
+    opened: dict[Path, S] = {}
+
+    def served(path: Path, case: Case) -> S:
+        target = path.parent / case.server
+        if target not in opened:
+            opened[target] = opener(target)
+        return opened[target]
+
+    yield served
+    for server in opened.values():
+        server.close()
 
 
 @pytest.fixture(scope="module")
-def stdio() -> Iterator[StdioServer]:
-    server = StdioServer(HERE / "2026-07-28" / "server.py")
-    yield server
-    server.close()
+def http() -> Iterator[Served[HttpServer]]:
+    yield from _served(HttpServer)
 
 
 @pytest.fixture(scope="module")
-def direct() -> Iterator[DirectSession]:
-    session = DirectSession(HERE / "2026-07-28" / "server.py")
-    yield session
-    session.close()
+def stdio() -> Iterator[Served[StdioServer]]:
+    yield from _served(StdioServer)
+
+
+@pytest.fixture(scope="module")
+def direct() -> Iterator[Served[DirectSession]]:
+    yield from _served(DirectSession)
 
 
 def ids(path: Path) -> str:
@@ -84,9 +100,10 @@ def pick(transport: str) -> pytest.MarkDecorator:
 
 
 @pick("http")
-def test_over_http(http: HttpServer, path: Path) -> None:
+def test_over_http(http: Served[HttpServer], path: Path) -> None:
     case = load(path)
-    reply = http.post(case.request, case.headers)
+    server = http(path, case)
+    reply = server.post(case.request, case.headers)
     assert (reply.status, reply.body) == (case.status, case.response)
     if case.response:
         assert reply.headers["content-type"] == "application/json"
@@ -94,25 +111,27 @@ def test_over_http(http: HttpServer, path: Path) -> None:
         "MCP-Protocol-Version": "2026-07-28",
         "Mcp-Method": "server/discover",
     }
-    assert http.post(AFTER, headers).status == 200
+    assert server.post(AFTER, headers).status == 200
 
 
 @pick("stdio")
-def test_over_stdio(stdio: StdioServer, path: Path) -> None:
+def test_over_stdio(stdio: Served[StdioServer], path: Path) -> None:
     case = load(path)
-    stdio.write(case.request + b"\n")
+    server = stdio(path, case)
+    server.write(case.request + b"\n")
     if case.response_stdio:
-        assert stdio.read_line() == case.response_stdio + b"\n"
-    stdio.write(AFTER + b"\n")
-    assert stdio.read_message()["id"] == "after", "an answer nobody should get"
+        assert server.read_line() == case.response_stdio + b"\n"
+    server.write(AFTER + b"\n")
+    assert server.read_message()["id"] == "after", "an answer nobody should get"
 
 
 @pick("direct")
-def test_through_handle(direct: DirectSession, path: Path) -> None:
+def test_through_handle(direct: Served[DirectSession], path: Path) -> None:
     case = load(path)
+    session = direct(path, case)
     expected = json.loads(case.response_stdio) if case.response_stdio else None
-    assert direct.handle(case.request) == expected
-    assert direct.handle(AFTER) is not None
+    assert session.handle(case.request) == expected
+    assert session.handle(AFTER) is not None
 
 
 def test_every_case_says_what_it_shows() -> None:

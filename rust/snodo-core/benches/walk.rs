@@ -79,7 +79,7 @@ fn main() {
             &runtime,
             &call.context,
             &call.target,
-            text.into(),
+            &text.into(),
         )));
     });
     time("prepare and finish", || {
@@ -89,7 +89,7 @@ fn main() {
             &runtime,
             &call.context,
             &call.target,
-            text.into(),
+            &text.into(),
         )));
     });
     time("list the tools", || {

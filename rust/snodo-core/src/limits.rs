@@ -15,9 +15,18 @@ pub const SCHEMA_DEPTH: usize = 64;
 /// Schemas in one schema document, the root included. More: refused at registration.
 pub const SUBSCHEMAS: usize = 10_000;
 
+/// Bytes of a string or property name that meets a regular expression with look-around or
+/// back-references. Longer: refused. Such a pattern costs time by the square of the text; one that
+/// needs neither takes any length.
+pub const FANCY_PATTERN_BYTES: usize = 1024;
+
 /// Steps back that a regular expression may take on one string. More: the string is refused, so
 /// that no pattern runs for long.
-pub const PATTERN_STEPS: usize = 100_000;
+pub const PATTERN_STEPS: usize = 20_000;
+
+/// What all matches of patterns with look-around or back-references on one value may cost together,
+/// in bytes read at worst. More: the value is refused.
+pub const PATTERN_WORK: u64 = 50_000_000;
 
 /// Failures that are looked at to explain why a value is refused. With more, the explanation is
 /// made from these, so that a message of nothing but mistakes cannot fill memory.
@@ -103,7 +112,7 @@ impl Default for Limits {
             queued: 1024,
             call_timeout: Some(Duration::from_secs(30)),
             drain_timeout: Duration::from_secs(10),
-            eof_timeout: Duration::from_millis(1500),
+            eof_timeout: Duration::from_secs(1),
             write_timeout: Duration::from_secs(5),
             result_bytes: 64 << 20,
         }

@@ -92,13 +92,13 @@ pub fn proceed(
     runtime: &Runtime,
     context: &Arc<Context>,
     target: Target,
-    outcome: Outcome,
+    outcome: &Outcome,
 ) -> Step {
     let search = match target {
         Target::Matcher(search) => *search,
         target => return Step::Answer(finish(runtime, context, &target, outcome)),
     };
-    match router::resume(runtime, search, &outcome) {
+    match router::resume(runtime, search, outcome) {
         Ok((target, arguments)) => Step::Call(Call {
             target,
             arguments,
@@ -113,21 +113,17 @@ pub fn proceed(
 }
 
 /// Shape: the answer to `context`'s request, whose call of `target` gave `outcome`.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "an outcome is used up: there is one answer to a request"
-)]
 pub fn finish(
     runtime: &Runtime,
     context: &Arc<Context>,
     target: &Target,
-    outcome: Outcome,
+    outcome: &Outcome,
 ) -> Answer {
     let checked = match target {
         Target::Tool(at) => check_output(&runtime.registry.tools[*at], &outcome.value),
         _ => Ok(()),
     };
-    match checked.and_then(|()| shape_result(runtime, context, target, &outcome)) {
+    match checked.and_then(|()| shape_result(runtime, context, target, outcome)) {
         Ok(body) => Answer {
             body,
             verdict: Verdict::Result,

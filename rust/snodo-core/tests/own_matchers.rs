@@ -47,7 +47,7 @@ fn read(runtime: &Runtime, uri: &str, answers: Vec<Outcome>) -> Result<Call, (St
             Target::Matcher(search) => assert_eq!(search.uri, uri),
             other => panic!("{other:?} instead of a matcher"),
         }
-        match proceed(runtime, &next.context, next.target, answer) {
+        match proceed(runtime, &next.context, next.target, &answer) {
             Step::Call(call) => next = call,
             Step::Answer(answer) => return Err(text(answer)),
         }
@@ -77,7 +77,7 @@ fn each_is_asked_once_and_the_one_that_matches_is_read() {
         assert_eq!(call.target, Target::Template { at, uri });
         assert_eq!(call.arguments, common::object(bound));
         let value = Value::Text("t".to_owned());
-        let Step::Answer(answer) = proceed(&runtime, &call.context, call.target, value.into())
+        let Step::Answer(answer) = proceed(&runtime, &call.context, call.target, &value.into())
         else {
             panic!("another call")
         };

@@ -226,7 +226,7 @@ proptest! {
             Value::Raw(Json::Object(raw).to_vec()),
             Value::Wire(value.into_bytes()),
         ] {
-            let answer = finish(&runtime, &call.context, &call.target, value.into());
+            let answer = finish(&runtime, &call.context, &call.target, &value.into());
             let answer = json::parse(&answer.body, &Limits::default());
             prop_assert!(matches!(answer, Ok(Json::Object(_))), "{:?}", answer);
         }

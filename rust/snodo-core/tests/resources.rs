@@ -181,7 +181,7 @@ fn a_template_is_read_with_what_the_uri_binds() {
         &runtime,
         &call.context,
         &call.target,
-        Value::Text("hi".to_owned()).into(),
+        &Value::Text("hi".to_owned()).into(),
     ));
     assert_eq!(
         got,

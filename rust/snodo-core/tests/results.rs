@@ -201,7 +201,7 @@ fn input_is_only_asked_of_clients_that_can_give_it() {
             &message.replace("CAPABILITIES", capabilities),
             stdio(),
         );
-        text(finish(&runtime, &call.context, &call.target, value.into()))
+        text(finish(&runtime, &call.context, &call.target, &value.into()))
     };
     let refusal = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"elicitation":{"url":{}},"sampling":{"tools":{}}}}}}"#;
     let expected = (refusal.to_owned(), Verdict::Error(-32021));

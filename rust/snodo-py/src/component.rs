@@ -15,17 +15,10 @@ use snodo_core::runtime::{Cache, Scope};
 use snodo_core::schema::{Schema, Validator};
 use snodo_server::handler::{Handler, Reply};
 
-use crate::handler::{Kind, PyCallable, State, optional};
+use crate::binding::optional;
+use crate::callable::{Kind, PyCallable, Terms};
 use crate::lane::{EventLoopLane, Job, ThreadLane};
 use crate::settings::{configuration_error, seconds};
-
-/// How every callable is read.
-#[derive(Clone)]
-pub(crate) struct Terms {
-    pub(crate) validator: Validator,
-    pub(crate) debug: bool,
-    pub(crate) state: State,
-}
 
 /// Everything declared: definitions, and who runs each of them.
 pub(crate) struct Declared {
@@ -68,7 +61,7 @@ impl Declared {
 
     fn tool(&mut self, spec: &Bound<'_, PyAny>, terms: &Terms) -> PyResult<()> {
         let tool = tool(spec, terms.validator)?;
-        let callable = PyCallable::read(spec, Kind::Tool, terms.debug, terms.state.clone())?;
+        let callable = PyCallable::read(spec, Kind::Tool, terms)?;
         self.callables
             .insert(Owner::Tool(tool.name.clone()), Arc::new(callable));
         self.definitions.tools.push(tool);
@@ -91,8 +84,7 @@ impl Declared {
             None => spec.getattr("uri")?.extract()?,
         };
         if content.is_none() {
-            let callable =
-                PyCallable::read(spec, Kind::Resource, terms.debug, terms.state.clone())?;
+            let callable = PyCallable::read(spec, Kind::Resource, terms)?;
             self.callables
                 .insert(Owner::Resource(text.clone()), Arc::new(callable));
         }
@@ -109,7 +101,7 @@ impl Declared {
         }
         let wrong = |error| configuration_error(py, format!("resource {name:?}: {error}"));
         let template = if let Some(function) = optional(spec, "matches")? {
-            let matcher = PyCallable::matcher(function, &name, terms.debug, terms.state.clone());
+            let matcher = PyCallable::matcher(function, &name, terms);
             self.callables
                 .insert(Owner::Matcher(text.clone()), Arc::new(matcher));
             None
@@ -136,7 +128,7 @@ impl Declared {
             definition,
             timeout_ms,
         } = Common::read(spec)?;
-        let callable = PyCallable::read(spec, Kind::Prompt, terms.debug, terms.state.clone())?;
+        let callable = PyCallable::read(spec, Kind::Prompt, terms)?;
         self.callables
             .insert(Owner::Prompt(name.clone()), Arc::new(callable));
         let owner = |argument: String| Owner::PromptArgument(name.clone(), argument);
@@ -166,8 +158,7 @@ impl Declared {
             let argument: String = completion.getattr("argument")?.extract()?;
             let values: Option<Vec<String>> = completion.getattr("values")?.extract()?;
             if values.is_none() {
-                let callable =
-                    PyCallable::completer(&completion, name, terms.debug, terms.state.clone())?;
+                let callable = PyCallable::completer(&completion, name, terms)?;
                 self.callables
                     .insert(owner(argument.clone()), Arc::new(callable));
             }

@@ -11,8 +11,8 @@ use snodo_core::json::{Json, Object};
 use snodo_core::meta;
 use snodo_server::cancel::CancelToken;
 
+use crate::callable::State;
 use crate::convert::{object_to_python, to_python};
-use crate::handler::State;
 
 /// The request a handler serves.
 #[pyclass(frozen, name = "Context", module = "snodo")]

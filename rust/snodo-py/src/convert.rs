@@ -84,11 +84,12 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-/// The compact JSON text of a Python value.
-pub(crate) fn encode(value: &Bound<'_, PyAny>) -> Result<Vec<u8>, Refusal> {
+/// The compact JSON text of a Python value, if it fits.
+pub(crate) fn encode(value: &Bound<'_, PyAny>, limit: usize) -> Result<Vec<u8>, Refusal> {
     let mut encoder = Encoder {
         out: Vec::with_capacity(256),
         last: None,
+        limit,
     };
     encoder.write(value, 0)?;
     Ok(encoder.out)
@@ -96,6 +97,8 @@ pub(crate) fn encode(value: &Bound<'_, PyAny>) -> Result<Vec<u8>, Refusal> {
 
 struct Encoder {
     out: Vec<u8>,
+    /// Looked at before each value, so that one that would fill memory is given up in time.
+    limit: usize,
     /// The dataclass met last: lists of records are of one type.
     last: Option<(usize, Arc<Fields>)>,
 }
@@ -119,6 +122,12 @@ impl Encoder {
             return Err(Refusal::new(
                 "the value is nested too deeply, or contains itself",
             ));
+        }
+        if self.out.len() > self.limit {
+            return Err(Refusal::new(format!(
+                "the value takes more than {} bytes as JSON",
+                self.limit
+            )));
         }
         // Exact types first: they are nearly everything.
         if let Ok(text) = value.cast_exact::<PyString>() {

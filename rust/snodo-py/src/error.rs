@@ -9,7 +9,7 @@ use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::{Outcome, Value};
 
-use crate::handler::{Kind, PyCallable};
+use crate::callable::{Kind, PyCallable};
 use crate::{convert, imports};
 
 /// What an exception becomes. A `ToolError` is the tool's own answer, an `Error` fails the request;
@@ -74,6 +74,9 @@ fn tool_failure(exception: &Bound<'_, PyAny>) -> PyResult<Outcome> {
     Ok(Value::Failure(text).into())
 }
 
+/// Bytes of an error's data. More of it is no longer for a program to act on.
+const DATA_BYTES: usize = 1 << 20;
+
 fn protocol_error(exception: &Bound<'_, PyAny>) -> PyResult<Error> {
     let py = exception.py();
     let code: i64 = exception.getattr(intern!(py, "code"))?.extract()?;
@@ -96,7 +99,7 @@ fn protocol_error(exception: &Bound<'_, PyAny>) -> PyResult<Error> {
         return Ok(error);
     }
     // Data that is not JSON would leak as a repr or not at all: the whole error is withdrawn.
-    let encoded = convert::encode(&data).ok();
+    let encoded = convert::encode(&data, DATA_BYTES).ok();
     match encoded.and_then(|text| json::parse(&text, &Limits::default()).ok()) {
         Some(data) => Ok(error.with_data(data)),
         None => Ok(Error::internal("Internal error")),

@@ -63,6 +63,9 @@ imported!(
     set_current: PyAny = "snodo.context", "_set_current"
 );
 imported!(
+    get_ident: PyAny = "_thread", "get_ident"
+);
+imported!(
     copy_context: PyAny = "contextvars", "copy_context"
 );
 imported!(

@@ -3,11 +3,12 @@
 //! Nothing is decided here: convert, delegate, convert back. Python code runs in `lane` and nowhere
 //! else, and no tokio thread ever attaches to the interpreter.
 
+mod binding;
+mod callable;
 mod component;
 mod context;
 mod convert;
 mod error;
-mod handler;
 mod imports;
 mod lane;
 mod log;
@@ -30,7 +31,7 @@ mod _snodo {
     #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]
-    use super::schema::{check_schema, uri_template_error, validate};
+    use super::schema::{check_schema, uri_template_error, uri_template_matches, validate};
     #[pymodule_export]
     use super::server::PyRuntime;
     #[pymodule_export]

@@ -19,6 +19,9 @@ pub(crate) struct PyResultValue {
     metadata: Option<Py<PyAny>>,
 }
 
+/// Bytes of a result's metadata: they are read back, member by member.
+const METADATA_BYTES: usize = 1 << 20;
+
 type Metadata<'py> = Option<Bound<'py, PyMapping>>;
 
 impl PyResultValue {
@@ -32,7 +35,8 @@ impl PyResultValue {
     }
 
     /// What leaves: the value as JSON text.
-    pub(crate) fn outcome(&self, py: Python<'_>) -> Result<Outcome, Refusal> {
+    pub(crate) fn outcome(&self, py: Python<'_>, limit: usize) -> Result<Outcome, Refusal> {
+        let encode = |value: &Bound<'_, PyAny>| encode(value, limit);
         let value = self.value.bind(py);
         let member = |name: &str| value.get_item(name).ok().filter(|member| !member.is_none());
         let text = |name: &str| member(name).and_then(|member| member.extract::<String>().ok());
@@ -85,7 +89,8 @@ impl PyResultValue {
         // A mapping of any kind; copied so that the encoder meets a dict.
         let copied = plain.call_method1(intern!(py, "update"), (metadata,));
         copied.map_err(|_| Refusal::new("metadata is not a mapping"))?;
-        let text = encode(plain.as_any()).map_err(|refusal| refusal.under("_meta"))?;
+        let text =
+            encode(plain.as_any(), METADATA_BYTES).map_err(|refusal| refusal.under("_meta"))?;
         match json::parse(&text, &Limits::default()) {
             Ok(Json::Object(object)) => Ok(object),
             _ => Err(Refusal::new("metadata is not a JSON object")),

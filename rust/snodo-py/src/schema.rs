@@ -36,6 +36,12 @@ pub(crate) fn validate(schema: &[u8], instance: &[u8]) -> PyResult<Vec<(String, 
     Ok(schema.failures(&read(instance)?))
 }
 
+/// Whether a supported URI template matches a URI.
+#[pyfunction]
+pub(crate) fn uri_template_matches(text: &str, uri: &str) -> bool {
+    UriTemplate::compile(text).is_ok_and(|template| template.matches(uri).is_some())
+}
+
 /// Why a URI template is not supported, or `None`.
 #[pyfunction]
 pub(crate) fn uri_template_error(text: &str) -> Option<String> {

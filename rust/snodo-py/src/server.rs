@@ -5,8 +5,9 @@ use std::io;
 use std::os::fd::FromRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use snodo_core::context::{Arrival, Transport};
@@ -18,14 +19,14 @@ use snodo_server::service::{Prepared, Service};
 use snodo_server::transport::serve_stdio;
 use tokio::time::timeout;
 
-use crate::component::{Declared, Terms};
-use crate::handler::State;
+use crate::callable::{State, Terms};
+use crate::component::Declared;
 use crate::lane::{EventLoopLane, ThreadLane};
-use crate::serving::{Patience, PyServing, TURN, orphaned, stopped, tokio_runtime};
+use crate::serving::{Patience, PyServing, TURN, end_if_forked, orphaned, stopped, tokio_runtime};
 use crate::settings::{Options, configuration_error};
 
 /// A server that nothing can change any more.
-#[pyclass(frozen, name = "Runtime", module = "snodo._snodo")]
+#[pyclass(frozen, weakref, name = "Runtime", module = "snodo._snodo")]
 pub(crate) struct PyRuntime {
     service: Arc<Service>,
     threads: Arc<ThreadLane>,
@@ -39,10 +40,12 @@ pub(crate) struct PyRuntime {
 impl PyRuntime {
     #[new]
     fn new(options: &Bound<'_, PyDict>, offered: &Bound<'_, PyDict>) -> PyResult<Self> {
+        end_if_forked(); // remembers which process is the server's
         let given = Options(options);
         let terms = Terms {
             validator: given.validator()?,
             debug: given.get::<bool>("debug")?.unwrap_or(false),
+            result_bytes: given.settings()?.limits.result_bytes,
             state: State::default(),
         };
         let threads = ThreadLane::new(given.get::<usize>("threads")?.unwrap_or(256).max(1));
@@ -90,6 +93,12 @@ impl PyRuntime {
         runtime.settings.versions().collect()
     }
 
+    /// Ends the plain functions that still run, as the process is about to end. Whether all have.
+    fn end_threads(&self, py: Python<'_>, seconds: f64) -> bool {
+        self.threads
+            .end(py, Duration::try_from_secs_f64(seconds).unwrap_or_default())
+    }
+
     /// Makes a value `context.state`.
     #[pyo3(signature = (value))]
     fn set_state(&self, value: Option<Py<PyAny>>) {
@@ -118,7 +127,14 @@ impl PyRuntime {
             headers: None,
             principal: None,
         };
-        let answer = match py.detach(|| self.service.prepare(message, arrival)) {
+        let prepared = py.detach(|| self.service.prepare(message, arrival));
+        if matches!(prepared, Prepared::Work(_)) && self.event_loop.runs_here() {
+            return Err(PyRuntimeError::new_err(
+                "handle() would wait for the event loop that it is called on: \
+                 await asyncio.to_thread(server.handle, message) instead",
+            ));
+        }
+        let answer = match prepared {
             Prepared::Answer(answer) => Some(answer),
             Prepared::Work(work) => {
                 let mut running = Box::pin(self.service.run(work, CancelToken::new()));

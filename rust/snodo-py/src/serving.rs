@@ -34,6 +34,16 @@ pub(crate) fn tokio_runtime() -> PyResult<&'static tokio::runtime::Runtime> {
     Ok(runtime)
 }
 
+/// Ends a process that a tool made by `os.fork` and did not end itself: it is no server, and would
+/// keep the server's sockets open for ever.
+pub(crate) fn end_if_forked() {
+    static SERVER: OnceLock<u32> = OnceLock::new();
+    let here = std::process::id();
+    if *SERVER.get_or_init(|| here) != here {
+        exit(0);
+    }
+}
+
 /// A transport under way.
 #[pyclass(frozen, name = "Serving", module = "snodo._snodo")]
 pub(crate) struct PyServing {
@@ -55,7 +65,7 @@ impl Patience {
     /// Whoever reads from a pipe is waiting for its end.
     pub(crate) const PIPE: Self = Self {
         signalled: Duration::from_millis(400),
-        over: LAST_WORDS,
+        over: Duration::from_millis(900),
     };
 
     /// What draining leaves of its time is the lifespan's.
@@ -211,13 +221,15 @@ pub(crate) async fn orphaned() {
 fn exit_after(patience: Duration, status: i32) {
     std::thread::spawn(move || {
         std::thread::sleep(patience);
-        #[expect(
-            unsafe_code,
-            reason = "there is no safe way to end without destructors"
-        )]
-        // SAFETY: `_exit` takes any status and does not return; what it skips is what hangs.
-        unsafe {
-            libc::_exit(status)
-        }
+        exit(status);
     });
+}
+
+#[expect(
+    unsafe_code,
+    reason = "there is no safe way to end without destructors"
+)]
+fn exit(status: i32) -> ! {
+    // SAFETY: `_exit` takes any status and does not return; what it skips is what hangs.
+    unsafe { libc::_exit(status) }
 }

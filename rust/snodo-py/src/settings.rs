@@ -50,7 +50,7 @@ impl<'py> Options<'_, 'py> {
             .0
             .get_item("server_info")?
             .unwrap_or_else(|| PyDict::new(py).into_any());
-        let info = encode(&info).map_err(|refusal| {
+        let info = encode(&info, Limits::default().result_bytes).map_err(|refusal| {
             configuration_error(
                 py,
                 format!("server_info must contain only JSON values: {refusal}"),

@@ -7,9 +7,9 @@ use std::time::Duration;
 use snodo_core::call::{Call, Target};
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::envelope::Id;
-use snodo_core::error::Error;
+use snodo_core::error::{Error, code};
 use snodo_core::limits::Limits;
-use snodo_core::outcome::Outcome;
+use snodo_core::outcome::{Outcome, Value};
 use snodo_core::pipeline::{self, Answer, Step, Verdict};
 use snodo_core::runtime::Runtime;
 use tokio::sync::OwnedSemaphorePermit;
@@ -127,19 +127,25 @@ impl Service {
     pub async fn run(&self, work: Work, cancel: CancelToken) -> Option<Answer> {
         let Work { offer, mut call } = work;
         let _guard = StopOnDrop(&cancel);
+        let arrived = Instant::now();
         loop {
             let context = call.context.clone();
             let target = call.target.clone();
-            let outcome = match self.call(&offer, call, &cancel).await {
+            let outcome = match self.call(&offer, call, &cancel, arrived).await {
                 End::Outcome(outcome) => outcome,
                 End::Refused(message, verdict) => {
+                    let name = offer.runtime.registry.name(&target);
+                    tracing::warn!("{} {name:?}: {message}", target.noun());
                     let error = Error::internal(message);
                     return Some(pipeline::refuse(Some(&context.id), &error, verdict));
                 }
                 End::Cancelled => return None,
             };
-            match pipeline::proceed(&offer.runtime, &context, target, outcome) {
-                Step::Answer(answer) => return Some(answer),
+            match pipeline::proceed(&offer.runtime, &context, target.clone(), &outcome) {
+                Step::Answer(answer) => {
+                    tell_of(&offer.runtime, &target, &outcome, &answer);
+                    return Some(answer);
+                }
                 Step::Call(next) => call = next,
             }
         }
@@ -150,16 +156,16 @@ impl Service {
         pipeline::refuse(id, error, Verdict::Error(error.code))
     }
 
-    async fn call(&self, offer: &Offer, call: Call, cancel: &CancelToken) -> End {
+    async fn call(&self, offer: &Offer, call: Call, cancel: &CancelToken, arrived: Instant) -> End {
         let limit = time_for(&offer.runtime, &call.target);
         // Over HTTP the caller's patience counts from the request; on a pipe it is the work that
         // is bounded, however long the queue.
-        let arrived = matches!(call.context.arrival.transport, Transport::Http)
-            .then(|| limit.map(|limit| Instant::now() + limit))
+        let by = matches!(call.context.arrival.transport, Transport::Http)
+            .then(|| limit.map(|limit| arrived + limit))
             .flatten();
         let place = match self.executor.try_admit() {
             Some(place) => place,
-            None => match self.wait_for_place(arrived, cancel).await {
+            None => match self.wait_for_place(by, cancel).await {
                 Ok(place) => place,
                 Err(end) => return end,
             },
@@ -167,7 +173,7 @@ impl Service {
         if cancel.reason().is_some() {
             return End::Cancelled; // while it waited
         }
-        let deadline = arrived.or_else(|| limit.map(|limit| Instant::now() + limit));
+        let deadline = by.or_else(|| limit.map(|limit| Instant::now() + limit));
         let (reply, outcome) = Reply::new(cancel.clone(), Some(place));
         let target = call.target.clone();
         // Unwinding drops the reply, which is an outcome too; nothing else is left to do here.
@@ -209,6 +215,16 @@ impl Service {
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+}
+
+/// An answer that withholds a handler's value is told to the author, who would look for it in vain.
+fn tell_of(runtime: &Runtime, target: &Target, outcome: &Outcome, answer: &Answer) {
+    let withheld = answer.verdict == Verdict::Error(code::INTERNAL_ERROR);
+    if withheld && !matches!(outcome.value, Value::Error(_)) {
+        let name = runtime.registry.name(target);
+        let noun = target.noun();
+        tracing::error!("{noun} {name:?} gave a result that cannot be sent");
     }
 }
 

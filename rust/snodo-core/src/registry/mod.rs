@@ -150,6 +150,21 @@ impl Registry {
         }
     }
 
+    /// What the component of a call is called.
+    pub fn name(&self, target: &Target) -> &str {
+        match target {
+            Target::Tool(at) => &self.tools[*at].name,
+            Target::Resource { at, .. } => self.resources[*at].name(),
+            Target::Template { at, .. } => self.templates[*at].name(),
+            Target::Matcher(search) => self.templates[search.at].name(),
+            Target::Prompt(at) => &self.prompts[*at].name,
+            Target::Completion { of, .. } => match of {
+                Completed::Prompt(at) => &self.prompts[*at].name,
+                Completed::Template(at) => self.templates[*at].name(),
+            },
+        }
+    }
+
     /// Longest run of a call in ms; `None` for the server's default.
     pub fn timeout_ms(&self, target: &Target) -> Option<u64> {
         match target {

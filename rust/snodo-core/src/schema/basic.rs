@@ -5,10 +5,10 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use fancy_regex::Regex;
-
 use super::compile::patterns;
 use super::equal::{all_distinct, equal, equal_objects};
+use super::node::View;
+use super::pattern::{Excess, Pattern, measured};
 use super::rule::Failure;
 use crate::json::{Json, Object};
 
@@ -16,7 +16,7 @@ use crate::json::{Json, Object};
 #[derive(Debug)]
 pub(super) struct Basic {
     schema: Json,
-    patterns: HashMap<String, Option<Regex>>,
+    patterns: HashMap<String, Option<Pattern>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -54,7 +54,10 @@ impl Basic {
 
     fn root(&self, instance: Instance<'_>) -> Checked {
         match &self.schema {
-            Json::Object(_) | Json::Bool(_) => self.value(&self.schema, instance, &mut Vec::new()),
+            // The first failure ends it, so what is too much for a pattern is always told.
+            Json::Object(_) | Json::Bool(_) => {
+                measured(|| self.value(&self.schema, instance, &mut Vec::new())).0
+            }
             _ => refuse(&[], "schema must be a map"),
         }
     }
@@ -88,8 +91,13 @@ impl Basic {
         match instance {
             Instance::Object(object) => self.object(schema, object, path),
             Instance::Other(Json::Array(items)) => self.array(schema, items, path),
-            Instance::Other(Json::String(text)) => {
-                self.string(schema, text).or_else(|rule| refuse(path, rule))
+            Instance::Other(value @ Json::String(text)) => {
+                sizes(schema, text.chars().count(), "minLength", "maxLength")
+                    .or_else(|rule| refuse(path, rule))?;
+                self.pattern(schema, value).map_err(|rule| Failure {
+                    path: path.clone(),
+                    rule,
+                })
             }
             Instance::Other(number @ (Json::Int(_) | Json::Big(_) | Json::Float(_))) => {
                 numeric(schema, number).or_else(|rule| refuse(path, rule))
@@ -182,18 +190,22 @@ impl Basic {
         checked
     }
 
-    fn string(&self, schema: &Object, text: &str) -> Result<(), &'static str> {
-        sizes(schema, text.chars().count(), "minLength", "maxLength")?;
-        match schema.get("pattern") {
-            None => Ok(()),
+    fn pattern(&self, schema: &Object, text: &Json) -> Result<(), String> {
+        let rule = match schema.get("pattern") {
+            None => return Ok(()),
             Some(Json::String(pattern)) => match self.patterns.get(pattern) {
-                // Too many steps is a refusal as well.
-                Some(Some(regex)) if regex.is_match(text).unwrap_or(false) => Ok(()),
-                Some(Some(_)) => Err("string does not match the required pattern"),
-                Some(None) | None => Err("pattern is not a valid regular expression"),
+                Some(Some(pattern)) => match pattern.is_match(View::new(text)) {
+                    Ok(true) => return Ok(()),
+                    Err(Excess::TooLong) => return Err(Excess::TooLong.rule()),
+                    Ok(false) | Err(Excess::TooMuch) => {
+                        "string does not match the required pattern"
+                    }
+                },
+                Some(None) | None => "pattern is not a valid regular expression",
             },
-            Some(_) => Err("pattern must be a string"),
-        }
+            Some(_) => "pattern must be a string",
+        };
+        Err(rule.to_owned())
     }
 }
 

@@ -33,9 +33,10 @@ pub(super) fn equal_objects(left: &Object, right: &Object) -> bool {
             .all(|(key, value)| right.get(key).is_some_and(|other| equal(value, other)))
 }
 
+/// 2^63: no `i64` is this large, and -2^63 is one.
+const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+
 fn equal_int_float(int: i64, float: f64) -> bool {
-    /// 2^63: no `i64` is this large, and -2^63 is one.
-    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
     #[expect(
         clippy::cast_possible_truncation,
         reason = "range and fraction are checked first"
@@ -61,11 +62,19 @@ pub(super) fn all_distinct(items: &[Json]) -> bool {
 /// Appends a text that two values share exactly when they are the same.
 fn write_canonical(value: &Json, out: &mut Vec<u8>) {
     match value {
-        Json::Float(number) if number.fract() == 0.0 => {
-            // All digits, as an integer of this value is written; there is no negative zero.
+        Json::Float(number) if number.fract() == 0.0 && (-BEYOND..BEYOND).contains(number) => {
+            // As an integer of this value is written; there is no negative zero.
             let number = if *number == 0.0 { 0.0 } else { *number };
             out.extend_from_slice(format!("{number:.0}").as_bytes());
         }
+        // Hundreds of digits for a few bytes of a message would fill memory.
+        Json::Float(number) => out.extend_from_slice(format!("{number:e}").as_bytes()),
+        Json::Big(digits) => match digits.parse::<f64>() {
+            Ok(number) if format!("{number:.0}") == **digits => {
+                out.extend_from_slice(format!("{number:e}").as_bytes());
+            }
+            _ => out.extend_from_slice(digits.as_bytes()),
+        },
         Json::Array(items) => {
             out.push(b'[');
             for item in items {
@@ -127,6 +136,13 @@ mod tests {
                 "{left:?} {right:?}"
             );
         }
+    }
+
+    #[test]
+    fn large_numbers_take_little_room() {
+        let mut text = Vec::new();
+        write_canonical(&Json::Float(1e300), &mut text);
+        assert_eq!(text, b"1e300");
     }
 
     #[test]

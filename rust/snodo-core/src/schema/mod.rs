@@ -6,6 +6,7 @@ mod compile;
 mod equal;
 mod mirror;
 mod node;
+mod pattern;
 mod rule;
 mod stringified;
 #[cfg(test)]
@@ -18,11 +19,12 @@ use jsonschema::Draft;
 pub use mirror::{Mirror, MirrorKind};
 
 use self::basic::Basic;
-use self::node::{Ours, View};
-use self::rule::Context;
+use self::compile::Compiled;
+use self::node::View;
+use self::rule::{Context, Failure};
 use self::stringified::Stringified;
 use crate::json::{Json, Object, parse};
-use crate::limits::{Limits, MAX_JSON_DEPTH};
+use crate::limits::{FAILURES_TOLD, Limits, MAX_JSON_DEPTH};
 
 /// Which validator a server holds its calls to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -77,7 +79,7 @@ enum Checker {
 
 #[derive(Debug)]
 struct Full {
-    validator: jsonschema::Validator<Ours>,
+    compiled: Compiled,
     /// For suggestions.
     schema: Json,
     /// Whether the root is the arguments of a tool.
@@ -126,10 +128,10 @@ impl Schema {
         let required = root.map_or_else(|| Ok(Vec::new()), check::required)?;
         check::references(schema, draft)?;
         // Whatever will be applied, what is published must be JSON Schema.
-        let validator = compile::compile(schema, draft)?;
+        let compiled = compile::compile(schema, draft)?;
         let checker = match kind {
             Validator::Full => Checker::Full(Box::new(Full {
-                validator,
+                compiled,
                 schema: schema.clone(),
                 arguments: false,
                 stringified: Stringified::default(),
@@ -163,13 +165,10 @@ impl Schema {
             .filter(|name| !arguments.contains(name))
             .collect();
         if !missing.is_empty() {
-            return Err(format!(
-                "Missing required arguments: {}",
-                missing.join(", ")
-            ));
+            return Err(self.missing(&missing, arguments));
         }
         let failures = match &self.checker {
-            Checker::Full(full) => full.failures(View::object(arguments)),
+            Checker::Full(full) => full.failures(View::object(arguments), |_| true),
             Checker::Basic(basic) => basic.check_object(arguments).err().into_iter().collect(),
             Checker::Open => Vec::new(),
         };
@@ -178,6 +177,21 @@ impl Schema {
         } else {
             Err(validate::text(&failures))
         }
+    }
+
+    /// What is missing, and which names may stand for it.
+    fn missing(&self, missing: &[&str], arguments: &Object) -> String {
+        let told = format!("Missing required arguments: {}", missing.join(", "));
+        let Checker::Full(full) = &self.checker else {
+            return told;
+        };
+        let mut unknown = full.failures(View::object(arguments), Failure::is_unknown_argument);
+        // With the line that is there already.
+        unknown.truncate(FAILURES_TOLD - 1);
+        if unknown.is_empty() {
+            return told;
+        }
+        format!("{told}\n{}", validate::text(&unknown))
     }
 
     /// Whether this structured content (compact JSON text) is accepted.
@@ -190,7 +204,7 @@ impl Schema {
         };
         match &self.checker {
             Checker::Full(full) => parse(content, &limits)
-                .is_ok_and(|value| full.validator.is_valid(View::new(&value))),
+                .is_ok_and(|value| validate::accepts(&full.compiled, View::new(&value))),
             Checker::Basic(basic) => {
                 parse(content, &limits).is_ok_and(|value| basic.check(&value).is_ok())
             }
@@ -201,7 +215,7 @@ impl Schema {
     /// Why a value is refused, as path (`/a/0`, empty for the root) and rule; empty if it is accepted.
     pub fn failures(&self, value: &Json) -> Vec<(String, String)> {
         let failures = match &self.checker {
-            Checker::Full(full) => full.failures(View::new(value)),
+            Checker::Full(full) => full.failures(View::new(value), |_| true),
             Checker::Basic(basic) => basic.check(value).err().into_iter().collect(),
             Checker::Open => Vec::new(),
         };
@@ -213,13 +227,13 @@ impl Schema {
 }
 
 impl Full {
-    fn failures(&self, value: View<'_>) -> Vec<rule::Failure> {
+    fn failures(&self, value: View<'_>, told: fn(&Failure) -> bool) -> Vec<Failure> {
         let context = Context {
             schema: &self.schema,
             value,
             arguments: self.arguments,
         };
-        validate::failures(&self.validator, context)
+        validate::failures(&self.compiled, context, told)
     }
 }
 

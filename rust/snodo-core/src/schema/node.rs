@@ -98,6 +98,25 @@ impl<'a> View<'a> {
         at?.members()
     }
 
+    /// Every property name in the value, until one is refused.
+    pub(super) fn try_each_name<E>(
+        self,
+        check: &mut impl FnMut(&str) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if let Some(object) = self.members() {
+            object.iter().try_for_each(|(name, value)| {
+                check(name)?;
+                self.child(value).try_each_name(check)
+            })
+        } else if let Some(Json::Array(items)) = self.json() {
+            items
+                .iter()
+                .try_for_each(|item| self.child(item).try_each_name(check))
+        } else {
+            Ok(())
+        }
+    }
+
     fn members(self) -> Option<&'a Object> {
         match self.value {
             Kind::Any(value) => value.as_object(),

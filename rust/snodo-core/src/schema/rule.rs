@@ -12,9 +12,13 @@ use serde_json::Value;
 
 use super::check::find;
 use super::node::View;
+use super::pattern::{Excess, mismatch};
 use crate::json::{Json, Object, write_string};
 use crate::limits::{ECHOED_CHARACTERS, FAILURES_TOLD};
 use crate::suggest::closest;
+
+/// How the rule begins that is broken by an argument which the tool does not have.
+const UNKNOWN_ARGUMENT: &str = "unknown argument";
 
 /// One way in which a value breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +30,11 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    /// Whether it is about an argument that the tool does not have.
+    pub(super) fn is_unknown_argument(&self) -> bool {
+        self.rule.starts_with(UNKNOWN_ARGUMENT)
+    }
+
     /// The path as it is shown: `/items/1/n`, or empty for the root.
     pub(super) fn place(&self) -> String {
         // A key is the caller's own text: bounded, and it cannot start a line of its own.
@@ -135,7 +144,9 @@ fn sentence(kind: &Kind) -> String {
             count(*limit, "property", "properties")
         ),
         Kind::Required { property } => format!("missing required property {}", shown(property)),
-        Kind::Pattern { pattern } => format!("must match the pattern {}", quoted(pattern)),
+        Kind::Pattern { pattern } => mismatch(pattern),
+        // Our own keyword words it.
+        Kind::Custom { message, .. } => message.clone(),
         Kind::UniqueItems => "must not have the same item twice".to_owned(),
         Kind::Contains => {
             "must have the items that `contains` asks for, in the right number".to_owned()
@@ -151,7 +162,7 @@ fn sentence(kind: &Kind) -> String {
             "must be encoded as the schema says".to_owned()
         }
         Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
-            "takes too long to match against the pattern".to_owned()
+            Excess::TooMuch.rule()
         }
         _ => "does not match the schema".to_owned(),
     }
@@ -174,7 +185,11 @@ fn failure(error: &ValidationError<'_>, rule: String) -> Failure {
 fn unknown(name: &str, error: &ValidationError<'_>, context: Option<Context<'_>>) -> String {
     let arguments =
         context.is_some_and(|context| context.arguments) && error.instance_path().is_empty();
-    let noun = if arguments { "argument" } else { "property" };
+    let unknown = if arguments {
+        UNKNOWN_ARGUMENT
+    } else {
+        "unknown property"
+    };
     let keyword = error.schema_path().as_str();
     let known = context
         .and_then(|context| {
@@ -187,8 +202,8 @@ fn unknown(name: &str, error: &ValidationError<'_>, context: Option<Context<'_>>
     let meant = known.and_then(|known| closest(name, known.iter().map(|(name, _)| name)));
     let name = quoted(&shortened(name));
     meant.map_or_else(
-        || format!("unknown {noun} {name}"),
-        |meant| format!("unknown {noun} {name}; did you mean {}?", quoted(meant)),
+        || format!("{unknown} {name}"),
+        |meant| format!("{unknown} {name}; did you mean {}?", quoted(meant)),
     )
 }
 
@@ -360,7 +375,7 @@ fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     let mut out = Vec::with_capacity(text.len() + 2);
     write_string(text, &mut out);
     String::from_utf8_lossy(&out).into_owned()

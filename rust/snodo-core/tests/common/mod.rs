@@ -138,7 +138,12 @@ pub fn call(runtime: &Runtime, message: &str, arrival: Arrival) -> Call {
 pub fn give(runtime: &Runtime, tool: &str, outcome: impl Into<Outcome>) -> (String, Verdict) {
     let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{META,"name":"TOOL","arguments":{"name":"Ada"}}}"#;
     let call = call(runtime, &message.replace("TOOL", tool), stdio());
-    text(finish(runtime, &call.context, &call.target, outcome.into()))
+    text(finish(
+        runtime,
+        &call.context,
+        &call.target,
+        &outcome.into(),
+    ))
 }
 
 fn member(definition: &Object, key: &str) -> Option<String> {
@@ -234,7 +239,12 @@ pub fn answer(
     outcome: impl Into<Outcome>,
 ) -> (String, Verdict) {
     let call = call(runtime, &request(method, params), stdio());
-    text(finish(runtime, &call.context, &call.target, outcome.into()))
+    text(finish(
+        runtime,
+        &call.context,
+        &call.target,
+        &outcome.into(),
+    ))
 }
 
 /// The whole response around a result object, and its verdict.

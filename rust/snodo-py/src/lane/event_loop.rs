@@ -9,6 +9,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
@@ -18,8 +19,9 @@ use snodo_core::call::Target;
 use snodo_server::handler::Reply;
 
 use super::Job;
-use crate::handler::PyCallable;
+use crate::callable::PyCallable;
 use crate::imports;
+use crate::serving::end_if_forked;
 
 /// The queue in front of a loop.
 pub(crate) struct EventLoopLane {
@@ -32,6 +34,8 @@ pub(crate) struct EventLoopLane {
     /// Tasks under way; asyncio itself holds them weakly.
     tasks: Mutex<HashMap<u64, Py<PyAny>>>,
     attached: AtomicBool,
+    /// The thread of the loop that is attached, or was last.
+    home: Mutex<Option<ThreadId>>,
 }
 
 enum Message {
@@ -52,6 +56,7 @@ impl EventLoopLane {
             keys: AtomicU64::new(0),
             tasks: Mutex::default(),
             attached: AtomicBool::new(false),
+            home: Mutex::default(),
         }))
     }
 
@@ -75,6 +80,7 @@ impl EventLoopLane {
         };
         let drain = Bound::new(event_loop.py(), drain)?;
         event_loop.call_method1("add_reader", (self.ear.as_raw_fd(), drain))?;
+        *self.home.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current().id());
         self.attached.store(true, Ordering::Release);
         Ok(())
     }
@@ -96,6 +102,12 @@ impl EventLoopLane {
     /// Whether a loop runs the calls.
     pub(crate) fn is_attached(&self) -> bool {
         self.attached.load(Ordering::Acquire)
+    }
+
+    /// Whether the calls run on this very thread, which then must not wait for one of them.
+    pub(crate) fn runs_here(&self) -> bool {
+        let home = *self.home.lock().unwrap_or_else(PoisonError::into_inner);
+        self.is_attached() && home == Some(thread::current().id())
     }
 
     fn send(&self, message: Message) {
@@ -221,7 +233,9 @@ pub(crate) struct Run {
 
 impl Run {
     fn step(&self, py: Python<'_>, sent: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
-        match send(self.coroutine.bind(py), sent) {
+        let step = send(self.coroutine.bind(py), sent);
+        end_if_forked();
+        match step {
             Ok(Step::Yielded(value)) => Ok(Some(value.unbind())),
             Ok(Step::Returned(value)) => {
                 self.answer(|| self.callable.outcome_of(&self.target, &value));

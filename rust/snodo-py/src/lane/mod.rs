@@ -11,7 +11,7 @@ use std::sync::Arc;
 use snodo_core::call::Call;
 use snodo_server::handler::Reply;
 
-use crate::handler::PyCallable;
+use crate::callable::PyCallable;
 
 pub(crate) use event_loop::EventLoopLane;
 pub(crate) use thread::ThreadLane;

@@ -9,19 +9,22 @@
 //! until it falls asleep or is found stuck.
 
 use std::collections::VecDeque;
+use std::ffi::c_long;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pyo3::intern;
+use pyo3::exceptions::PySystemExit;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use pyo3::{ffi, intern};
 
 use super::Job;
-use crate::handler::PyCallable;
+use crate::callable::PyCallable;
 use crate::imports;
+use crate::serving::end_if_forked;
 
 /// How long a call may hold up the queue before another thread takes over. On a busy machine a quick
 /// call is off its core for a millisecond now and then: taking that for blocking costs more, in
@@ -37,6 +40,8 @@ pub(crate) struct ThreadLane {
     state: Mutex<State>,
     work: Condvar,
     max_threads: usize,
+    /// The process is about to end.
+    ending: AtomicBool,
     this: Weak<ThreadLane>,
 }
 
@@ -60,6 +65,8 @@ struct Seat {
     calls: u64,
     seen: u64,
     running: Option<Arc<PyCallable>>,
+    /// Python's number of the thread.
+    ident: c_long,
     /// When it began, for a tool that is expected to block.
     began: Option<Instant>,
     leading: bool,
@@ -71,6 +78,7 @@ impl ThreadLane {
             state: Mutex::default(),
             work: Condvar::new(),
             max_threads,
+            ending: AtomicBool::new(false),
             this: this.clone(),
         })
     }
@@ -135,10 +143,41 @@ impl ThreadLane {
         }
     }
 
+    /// Makes the calls that still run raise `SystemExit`, and waits for them to end. Whether all have.
+    ///
+    /// A thread that comes back to Python while the interpreter is being taken down is ended by
+    /// unwinding, which Rust's frames do not survive: so none should be left by then.
+    pub(crate) fn end(&self, py: Python<'_>, patience: Duration) -> bool {
+        self.ending.store(true, Ordering::Relaxed);
+        let begun = Instant::now();
+        loop {
+            let running: Vec<_> = {
+                let state = self.lock();
+                let seats = state.seats.iter().flatten();
+                seats
+                    .filter(|seat| seat.running.is_some())
+                    .map(|seat| seat.ident)
+                    .collect()
+            };
+            if running.is_empty() {
+                return true;
+            }
+            if begun.elapsed() > patience {
+                return false;
+            }
+            for ident in running {
+                interrupt(py, ident);
+            }
+            py.detach(|| thread::sleep(Duration::from_millis(20)));
+        }
+    }
+
     fn work(&self, py: Python<'_>, seat: usize) {
+        let ident = imports::get_ident(py).and_then(|ident| ident.call0()?.extract());
+        self.lock().seat(seat).ident = ident.unwrap_or_default();
         while let Some(job) = self.next(py, seat) {
             // A panic ends its call, which unwinding answers, and neither the thread nor its seat.
-            let _ = catch_unwind(AssertUnwindSafe(|| run(py, job)));
+            let _ = catch_unwind(AssertUnwindSafe(|| run(py, job, &self.ending)));
         }
     }
 
@@ -325,7 +364,18 @@ impl State {
     }
 }
 
-fn run(py: Python<'_>, job: Job) {
+/// Raises `SystemExit` in a thread, at its next instruction of Python code.
+#[expect(unsafe_code, reason = "PyO3 has no safe wrapper")]
+fn interrupt(py: Python<'_>, ident: c_long) {
+    let kind = py.get_type::<PySystemExit>();
+    // SAFETY: attached to the interpreter (`py`); the class is alive; a number that is no thread's
+    // changes nothing.
+    unsafe {
+        ffi::PyThreadState_SetAsyncExc(ident, kind.as_ptr());
+    }
+}
+
+fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {
     let Job {
         callable,
         call,
@@ -352,9 +402,12 @@ fn run(py: Python<'_>, job: Job) {
                 .call(all, named.as_ref())
                 .map(Ok)
         });
+    end_if_forked();
     let outcome = match called {
         Ok(Ok(value)) => callable.outcome_of(&target, &value),
         Ok(Err(outcome)) => outcome,
+        // What `end` raised is no bug of the author's, and nobody waits for an answer.
+        Err(_) if ending.load(Ordering::Relaxed) => return,
         Err(error) => callable.outcome_of_error(py, &target, error),
     };
     reply.send(outcome);

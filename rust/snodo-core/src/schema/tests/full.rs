@@ -359,6 +359,39 @@ fn arguments_are_told_line_by_line() {
 }
 
 #[test]
+fn a_misspelt_required_argument_gets_a_suggestion() {
+    let schema = input(
+        r#""properties":{"text":{"type":"string"},"n":{"type":"integer"}},
+        "required":["text"],"additionalProperties":false"#,
+        Validator::Full,
+    );
+    assert_eq!(
+        check(&schema, r#"{"txet":"x","n":"wrong too"}"#),
+        Err([
+            "Missing required arguments: text",
+            r#"Invalid arguments: unknown argument "txet"; did you mean "text"?"#,
+        ]
+        .join("\n")),
+    );
+    assert_eq!(
+        check(&schema, r#"{"n":"wrong"}"#),
+        Err("Missing required arguments: text".into())
+    );
+    let many: Vec<String> = (0..9).map(|n| format!("\"other{n}\":{n}")).collect();
+    let text = check(&schema, &format!("{{{}}}", many.join(","))).unwrap_err();
+    assert_eq!(text.lines().count(), 5, "{text}");
+    // Whoever takes any name is told of none.
+    let open = input(
+        r#""properties":{"text":{}},"required":["text"]"#,
+        Validator::Full,
+    );
+    assert_eq!(
+        check(&open, r#"{"txet":1}"#),
+        Err("Missing required arguments: text".into())
+    );
+}
+
+#[test]
 fn nested_misspelt_names_are_properties_and_get_a_suggestion() {
     let schema = input(
         r##""properties":{"item":{"$ref":"#/$defs/Item"}},

@@ -5,6 +5,7 @@ mod basic;
 mod bounds;
 mod full;
 mod mirrors;
+mod patterns;
 mod stringified;
 
 use super::*;

@@ -1,4 +1,4 @@
-//! A Python callable with its plan: how its arguments are bound, and what its value becomes.
+//! A Python callable with its plan, and what its value becomes.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,15 +7,16 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyFloat, PyString, PyTuple};
-use pyo3::{IntoPyObjectExt, intern};
+use pyo3::types::{PyBytes, PyString};
 use snodo_core::call::Target;
 use snodo_core::context::Context;
 use snodo_core::error::Error;
-use snodo_core::json::{Json, Object};
+use snodo_core::json::Object;
 use snodo_core::outcome::{Outcome, Value};
+use snodo_core::schema::Validator;
 use snodo_server::handler::Reply;
 
+use crate::binding::{Bindings, Passing, optional};
 use crate::context::PyContext;
 use crate::convert::{self, Refusal, object_to_python, to_python};
 use crate::result::PyResultValue;
@@ -42,6 +43,17 @@ impl State {
     }
 }
 
+/// How every callable of a server is run.
+#[derive(Clone)]
+pub(crate) struct Terms {
+    pub(crate) validator: Validator,
+    /// Whether exceptions are shown to the client.
+    pub(crate) debug: bool,
+    /// `Limits::result_bytes`
+    pub(crate) result_bytes: usize,
+    pub(crate) state: State,
+}
+
 /// A callable as Python declared it, read once when the runtime is built.
 pub(crate) struct PyCallable {
     pub(crate) name: String,
@@ -54,8 +66,7 @@ pub(crate) struct PyCallable {
     check_output: Option<Py<PyAny>>,
     /// Its last call was seen holding up its thread; the next one is expected to.
     pub(crate) slow: AtomicBool,
-    debug: bool,
-    state: State,
+    terms: Terms,
 }
 
 /// What a callable is the handler of, which decides what its values and exceptions mean.
@@ -69,68 +80,11 @@ pub(crate) enum Kind {
     Matcher,
 }
 
-/// How a function wants its arguments.
-enum Passing {
-    /// `function(arguments, context)`
-    Raw,
-    /// By parameter.
-    Slots(Vec<Slot>),
-    /// `function(value, arguments)`, and the context if it takes one: a completer.
-    Completer { takes_context: bool },
-    /// `function(uri)`: a matcher.
-    Uri,
-}
-
-/// A parameter, and where its value comes from.
-struct Slot {
-    /// Name on the wire; `None` for the context.
-    key: Option<String>,
-    /// Passed by this name; `None`: by position.
-    keyword: Option<Py<PyString>>,
-    number: Number,
-    convert: Option<Py<PyAny>>,
-    default: Option<Py<PyAny>>,
-}
-
-/// Which Python number a JSON number becomes.
-#[derive(Clone, Copy, PartialEq)]
-enum Number {
-    AsWritten,
-    Int,
-    Float,
-}
-
-/// Positional and keyword arguments, ready to call with.
-pub(crate) type Bindings<'py> = (Bound<'py, PyTuple>, Option<Bound<'py, PyDict>>);
-
 impl PyCallable {
     /// Reads a `ToolSpec`, `ResourceSpec` or `PromptSpec`.
-    pub(crate) fn read(
-        spec: &Bound<'_, PyAny>,
-        kind: Kind,
-        debug: bool,
-        state: State,
-    ) -> PyResult<Self> {
-        let py = spec.py();
-        let passing = match optional(spec, "slots")? {
-            Some(slots) => {
-                let slots = slots.into_bound(py).try_iter()?;
-                Passing::Slots(
-                    slots
-                        .map(|slot| Slot::read(&slot?))
-                        .collect::<PyResult<_>>()?,
-                )
-            }
-            None => Passing::Raw,
-        };
-        let mut callable = Self::of(
-            spec,
-            spec.getattr("name")?.extract()?,
-            kind,
-            passing,
-            debug,
-            state,
-        )?;
+    pub(crate) fn read(spec: &Bound<'_, PyAny>, kind: Kind, terms: &Terms) -> PyResult<Self> {
+        let passing = Passing::read(spec)?;
+        let mut callable = Self::of(spec, spec.getattr("name")?.extract()?, kind, passing, terms)?;
         if kind == Kind::Tool {
             callable.output_null = spec.getattr("output_null")?.extract()?;
             callable.check_arguments = optional(spec, "check_arguments")?;
@@ -140,35 +94,22 @@ impl PyCallable {
     }
 
     /// Reads a `CompletionSpec` of the component of this name.
-    pub(crate) fn completer(
-        spec: &Bound<'_, PyAny>,
-        name: &str,
-        debug: bool,
-        state: State,
-    ) -> PyResult<Self> {
+    pub(crate) fn completer(spec: &Bound<'_, PyAny>, name: &str, terms: &Terms) -> PyResult<Self> {
         let passing = Passing::Completer {
             takes_context: spec.getattr("takes_context")?.extract()?,
         };
-        Self::of(
-            spec,
-            name.to_owned(),
-            Kind::Completion,
-            passing,
-            debug,
-            state,
-        )
+        Self::of(spec, name.to_owned(), Kind::Completion, passing, terms)
     }
 
     /// Reads the matcher of a `ResourceSpec`.
-    pub(crate) fn matcher(function: Py<PyAny>, name: &str, debug: bool, state: State) -> Self {
+    pub(crate) fn matcher(function: Py<PyAny>, name: &str, terms: &Terms) -> Self {
         Self::new(
             function,
             false,
             name.to_owned(),
             Kind::Matcher,
             Passing::Uri,
-            debug,
-            state,
+            terms,
         )
     }
 
@@ -177,14 +118,11 @@ impl PyCallable {
         name: String,
         kind: Kind,
         passing: Passing,
-        debug: bool,
-        state: State,
+        terms: &Terms,
     ) -> PyResult<Self> {
         let is_async = spec.getattr("is_async")?.extract()?;
         let function = spec.getattr("function")?.unbind();
-        Ok(Self::new(
-            function, is_async, name, kind, passing, debug, state,
-        ))
+        Ok(Self::new(function, is_async, name, kind, passing, terms))
     }
 
     fn new(
@@ -193,8 +131,7 @@ impl PyCallable {
         name: String,
         kind: Kind,
         passing: Passing,
-        debug: bool,
-        state: State,
+        terms: &Terms,
     ) -> Self {
         Self {
             name,
@@ -206,8 +143,7 @@ impl PyCallable {
             check_arguments: None,
             check_output: None,
             slow: AtomicBool::new(false),
-            debug,
-            state,
+            terms: terms.clone(),
         }
     }
 
@@ -219,7 +155,7 @@ impl PyCallable {
         reply: &Reply,
     ) -> PyResult<Bound<'py, PyContext>> {
         let cancel = reply.cancelled().clone();
-        let context = PyContext::new(context, cancel, self.state.clone());
+        let context = PyContext::new(context, cancel, self.terms.state.clone());
         let context = Bound::new(py, context)?;
         imports::set_current(py)?.call1((&context,))?;
         Ok(context)
@@ -236,14 +172,7 @@ impl PyCallable {
         if let Some(check) = &self.check_arguments {
             self.check(py, check, &arguments)?;
         }
-        let bound = match &self.passing {
-            Passing::Slots(slots) => bind_slots(py, slots, arguments, context),
-            Passing::Raw => bind_raw(py, call, arguments, context),
-            Passing::Uri => bind_uri(py, call),
-            Passing::Completer { takes_context } => {
-                bind_completer(py, arguments, takes_context.then_some(context))
-            }
-        };
+        let bound = self.passing.bind(py, call, arguments, context);
         bound.map_err(|error| self.outcome_of_error(py, call, error))
     }
 
@@ -256,6 +185,9 @@ impl PyCallable {
         let outcome = self.value_of(call, value).unwrap_or_else(|refusal| {
             let error = call.invalid_result();
             let message = format!("{}: {refusal}", error.message);
+            let logged = format!("{} {:?}: {message}", call.noun(), self.name);
+            // Told to the author too, who would look for it in vain.
+            let _ = imports::tell(value.py()).and_then(|tell| tell.call1((40, logged)));
             Error {
                 message: message.into(),
                 ..error
@@ -275,7 +207,7 @@ impl PyCallable {
 
     /// Whether exceptions of the function are shown to the client.
     pub(crate) fn is_debugged(&self) -> bool {
-        self.debug
+        self.terms.debug
     }
 
     fn value_of(&self, call: &Target, value: &Bound<'_, PyAny>) -> Result<Outcome, Refusal> {
@@ -303,7 +235,7 @@ impl PyCallable {
             return Ok(value.into());
         }
         if let Ok(result) = value.cast::<PyResultValue>() {
-            return result.get().outcome(py);
+            return result.get().outcome(py, self.terms.result_bytes);
         }
         if let Ok(Some(outcome)) = error::returned(value) {
             return Ok(outcome);
@@ -314,9 +246,9 @@ impl PyCallable {
                 imports::normalise(py).and_then(|normalise| normalise.call1((value,)))
             && let Ok(result) = normal.cast::<PyResultValue>()
         {
-            return result.get().outcome(py);
+            return result.get().outcome(py, self.terms.result_bytes);
         }
-        Ok(Value::Structured(convert::encode(value)?).into())
+        Ok(Value::Structured(convert::encode(value, self.terms.result_bytes)?).into())
     }
 
     fn check(&self, py: Python<'_>, check: &Py<PyAny>, arguments: &Object) -> Result<(), Outcome> {
@@ -366,130 +298,6 @@ fn plain<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyAny>>
         Ok(value) => to_python(py, value),
         Err(error) => Err(pyo3::exceptions::PyValueError::new_err(error.to_string())),
     }
-}
-
-impl Slot {
-    fn read(slot: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let py = slot.py();
-        let convert = slot.getattr("convert")?;
-        let number = match slot
-            .getattr("number")?
-            .extract::<Option<String>>()?
-            .as_deref()
-        {
-            Some("int") => Number::Int,
-            Some("float") => Number::Float,
-            _ => Number::AsWritten,
-        };
-        let required: bool = slot.getattr("required")?.extract()?;
-        let keyword: Option<String> = slot.getattr("keyword")?.extract()?;
-        Ok(Self {
-            key: slot.getattr("key")?.extract()?,
-            keyword: keyword.map(|name| PyString::intern(py, &name).unbind()),
-            number,
-            convert: (!convert.is_none()).then(|| convert.unbind()),
-            default: if required {
-                None
-            } else {
-                Some(slot.getattr("default")?.unbind())
-            },
-        })
-    }
-
-    fn value<'py>(&self, py: Python<'py>, given: Option<Json>) -> PyResult<Bound<'py, PyAny>> {
-        let Some(given) = given else {
-            return match &self.default {
-                Some(default) => Ok(default.bind(py).clone()),
-                // The router enforces `required`; a schema that forgot one is the author's.
-                None => Err(pyo3::exceptions::PyTypeError::new_err(
-                    "a required argument is missing",
-                )),
-            };
-        };
-        let value = match (self.number, given) {
-            (Number::Int, Json::Float(number)) if number.fract() == 0.0 => {
-                PyFloat::new(py, number).call_method0(intern!(py, "__int__"))?
-            }
-            #[expect(clippy::cast_precision_loss, reason = "that is what float() does")]
-            (Number::Float, Json::Int(number)) => PyFloat::new(py, number as f64).into_any(),
-            (Number::Float, Json::Big(digits)) => {
-                PyFloat::new(py, digits.parse().unwrap_or(f64::MAX)).into_any()
-            }
-            (_, given) => to_python(py, given)?,
-        };
-        match &self.convert {
-            Some(convert) => convert.bind(py).call1((value,)),
-            None => Ok(value),
-        }
-    }
-}
-
-/// A template's handler finds the requested URI among its variables, as `uri`.
-fn bind_raw<'py>(
-    py: Python<'py>,
-    call: &Target,
-    arguments: Object,
-    context: &Bound<'py, PyContext>,
-) -> PyResult<Bindings<'py>> {
-    let arguments = object_to_python(py, arguments)?;
-    if let Target::Resource { uri, .. } | Target::Template { uri, .. } = call {
-        arguments.set_item(intern!(py, "uri"), uri)?;
-    }
-    Ok(((arguments, context).into_pyobject(py)?, None))
-}
-
-fn bind_uri<'py>(py: Python<'py>, call: &Target) -> PyResult<Bindings<'py>> {
-    let uri = match call {
-        Target::Matcher(search) => search.uri.as_str(),
-        _ => "",
-    };
-    Ok(((uri,).into_pyobject(py)?, None))
-}
-
-fn bind_completer<'py>(
-    py: Python<'py>,
-    mut arguments: Object,
-    context: Option<&Bound<'py, PyContext>>,
-) -> PyResult<Bindings<'py>> {
-    let value = to_python(py, arguments.take("value").unwrap_or(Json::Null))?;
-    let given = match arguments.take("arguments") {
-        Some(Json::Object(given)) => object_to_python(py, given)?,
-        _ => PyDict::new(py),
-    };
-    let bound = match context {
-        Some(context) => (value, given, context).into_pyobject(py)?,
-        None => (value, given).into_pyobject(py)?,
-    };
-    Ok((bound, None))
-}
-
-/// An attribute that may be `None`.
-pub(crate) fn optional(spec: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Py<PyAny>>> {
-    let value = spec.getattr(name)?;
-    Ok((!value.is_none()).then(|| value.unbind()))
-}
-
-fn bind_slots<'py>(
-    py: Python<'py>,
-    slots: &[Slot],
-    mut arguments: Object,
-    context: &Bound<'py, PyContext>,
-) -> PyResult<Bindings<'py>> {
-    let mut positional = Vec::with_capacity(slots.len());
-    let mut named: Option<Bound<'py, PyDict>> = None;
-    for slot in slots {
-        let value = match &slot.key {
-            Some(key) => slot.value(py, arguments.take(key))?,
-            None => context.into_bound_py_any(py)?,
-        };
-        match &slot.keyword {
-            Some(keyword) => named
-                .get_or_insert_with(|| PyDict::new(py))
-                .set_item(keyword, value)?,
-            None => positional.push(value),
-        }
-    }
-    Ok((PyTuple::new(py, positional)?, named))
 }
 
 impl PyCallable {
