@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -64,7 +63,7 @@ def checked_call_name(name: Any, site: Site) -> str:
     checked = checked_name(name, site)
     if checked.isspace():
         raise site.refuse("name", "must not be white space alone", 'write name="..."')
-    if any(unicodedata.category(char) == "Cc" for char in checked):
+    if any(char < " " or "\x7f" <= char < "\xa0" for char in checked):
         raise site.refuse("name", "holds a control character", 'write name="..." without it')
     return checked
 

@@ -3,6 +3,8 @@
 Exception
 ├── Error                 fails the JSON-RPC request: code, message, data
 ├── ToolError             a tool's own failure: a successful response with ``isError: true``
+├── RuntimeError
+│   └── LifespanError     the application's lifespan raised something
 └── ValueError
     ├── DeclarationError  a component that cannot be what it says it is, found at import
     └── ConfigurationError  a server option or registration that cannot hold
@@ -10,7 +12,7 @@ Exception
 
 from __future__ import annotations
 
-__all__ = ["ConfigurationError", "DeclarationError", "Error", "ToolError"]
+__all__ = ["ConfigurationError", "DeclarationError", "Error", "LifespanError", "ToolError"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

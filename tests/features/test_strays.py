@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import signal
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from driver import Refusal
+from driver import Refusal, StdioServer, request
 
 STRAYS = """
 import asyncio
@@ -24,6 +27,12 @@ async def leaves():
 
 async def interrupts():
     raise KeyboardInterrupt
+
+
+@server.lifespan
+async def alive():
+    yield
+    print("lifespan ends", file=sys.stderr, flush=True)
 
 
 @server.tool
@@ -101,3 +110,16 @@ def test_what_came_is_logged_with_its_traceback(serve: Any) -> None:
     session.wait_for_log("stray SystemExit in a task or callback")
     assert session.text("task") == "begun"
     session.wait_for_log("in leaves")
+
+
+def test_a_signal_still_ends_it_and_its_lifespan(write_app: Callable[[str], Path]) -> None:
+    server = StdioServer(write_app(STRAYS))
+    try:
+        for tool in ("callback", "stop", "cancel_all"):
+            server.ask(request("tools/call", {"name": tool}))
+        server.signal(signal.SIGTERM)
+        assert server.wait(3) in (0, 143)
+        server._reader.join(5)
+        assert "lifespan ends" in server.log()
+    finally:
+        server.close()
