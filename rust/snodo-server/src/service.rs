@@ -224,13 +224,16 @@ fn tell_of(runtime: &Runtime, target: &Target, outcome: &Outcome, answer: &Answe
     if withheld && !matches!(outcome.value, Value::Error(_)) {
         let name = runtime.registry.name(target);
         let noun = target.noun();
-        match pipeline::explain_output(runtime, target, outcome) {
-            Some(why) => {
-                tracing::error!("{noun} {name:?} gave a result that cannot be sent: {why}")
-            }
-            None => tracing::error!("{noun} {name:?} gave a result that cannot be sent"),
-        }
+        let why = pipeline::explain_output(runtime, target, outcome).unwrap_or_default();
+        tracing::error!(
+            "{noun} {name:?} gave a result that cannot be sent{}{why}",
+            colon(&why)
+        );
     }
+}
+
+fn colon(after: &str) -> &'static str {
+    if after.is_empty() { "" } else { ": " }
 }
 
 fn time_for(runtime: &Runtime, target: &Target) -> Option<Duration> {
