@@ -146,9 +146,13 @@ fn unexpected(
     }
 }
 
+/// Characters of an exception that a client is shown when debugging. The log has more.
+const TOLD_CHARACTERS: usize = 4096;
+
 /// The exception in words, as far as it can be put into any.
 fn told(exception: &Bound<'_, PyBaseException>) -> Option<String> {
     let name = exception.get_type().qualname().ok()?;
     let text: String = exception.str().ok()?.extract().ok()?;
-    Some(format!("{name}: {text}"))
+    let cut: String = text.chars().take(TOLD_CHARACTERS).collect();
+    Some(format!("{name}: {cut}"))
 }
