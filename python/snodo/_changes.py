@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from ._components import Components, specs_of
@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from .server import Server
 
-# One for all servers: changes are rare, and what is done under it is short.
-_applying = Lock()
+# One for all servers: changes are rare, and what is done under it is short. Objects that go with
+# the old components may run code of their own, and that may change something too.
+_applying = RLock()
 
 
 class Changes:
@@ -74,11 +75,15 @@ class Changes:
         self._open, self._done = False, True
         if kind is not None:
             return
-        with _applying:
+        while True:
             before = self._server._components
+            # Without the lock: templates may be asked whether they match, and may ask back.
             after = self._stepped(before.copy())
-            self._server._replace(after)
-            self.changed = after.changed(before)
+            with _applying:
+                if self._server._components is before:
+                    self._server._replace(after)
+                    break
+        self.changed = after.changed(before)
 
     def _stepped(self, components: Components) -> Components:
         for kind, what, spec in self._steps:

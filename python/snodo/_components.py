@@ -110,9 +110,9 @@ class Components:
             for template, direct in ((spec, known), (known, spec)):
                 if direct.uri is not None and _matches(template, direct.uri):
                     raise ConfigurationError(
-                        f'resource URI "{direct.uri}" is also matched by the template'
-                        f' "{template.template}" of {_shown(subject)} ({known.where}): a read would'
-                        " have two answers"
+                        f'resource URI "{direct.uri}" ({direct.where}) is also matched by the'
+                        f' template "{template.template}" ({template.where}): a read would have'
+                        " two answers"
                     )
 
 

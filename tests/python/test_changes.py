@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import snodo
-from snodo import ConfigurationError, Server, StaticResource
+from snodo import ConfigurationError, Resource, Server, StaticResource
 
 
 @snodo.tool
@@ -161,3 +161,28 @@ def test_changes_from_many_threads_are_all_there() -> None:
     for thread in threads:
         thread.join(timeout=10)
     assert len(runtime.offered[-1]["resources"]) == 20
+
+
+def test_a_matcher_may_change_another_server() -> None:
+    other = Server("other")
+
+    class Curious(Resource):
+        name = "curious"
+        uri_template = "x://{a}"
+
+        def matches(self, uri: str) -> bool:
+            with other.changes() as changes:
+                changes.add(StaticResource(f"seen://{len(seen)}", text=uri))
+            seen.append(uri)
+            return False
+
+        def read(self, params: object, context: object) -> str:
+            return ""
+
+    seen: list[str] = []
+    server = Server("asked")
+    server.add(Curious)
+    with server.changes() as changes:
+        changes.add(StaticResource("y://b", text="b"))
+    assert changes.changed == {"resources"}
+    assert "y://b" in seen

@@ -102,7 +102,11 @@ fn protocol_error(exception: &Bound<'_, PyAny>) -> PyResult<Error> {
     let encoded = convert::encode(&data, DATA_BYTES).ok();
     match encoded.and_then(|text| json::parse(&text, &Limits::default()).ok()) {
         Some(data) => Ok(error.with_data(data)),
-        None => Ok(Error::internal("Internal error")),
+        None => {
+            let text = format!("the data of an Error ({code}) is not JSON, so it was not sent");
+            let _ = imports::tell(py).and_then(|tell| tell.call1((40, text)));
+            Ok(Error::internal("Internal error"))
+        }
     }
 }
 
