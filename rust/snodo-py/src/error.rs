@@ -100,14 +100,12 @@ fn protocol_error(exception: &Bound<'_, PyAny>) -> PyResult<Error> {
     }
     // Data that is not JSON would leak as a repr or not at all: the whole error is withdrawn.
     let encoded = convert::encode(&data, DATA_BYTES).ok();
-    match encoded.and_then(|text| json::parse(&text, &Limits::default()).ok()) {
-        Some(data) => Ok(error.with_data(data)),
-        None => {
-            let text = format!("the data of an Error ({code}) is not JSON, so it was not sent");
-            let _ = imports::tell(py).and_then(|tell| tell.call1((40, text)));
-            Ok(Error::internal("Internal error"))
-        }
+    if let Some(data) = encoded.and_then(|text| json::parse(&text, &Limits::default()).ok()) {
+        return Ok(error.with_data(data));
     }
+    let text = format!("the data of an Error ({code}) is not JSON, so it was not sent");
+    let _ = imports::tell(py).and_then(|tell| tell.call1((40, text)));
+    Ok(Error::internal("Internal error"))
 }
 
 fn unexpected(
