@@ -45,7 +45,7 @@ impl PyRuntime {
         let terms = Terms {
             validator: given.validator()?,
             debug: given.get::<bool>("debug")?.unwrap_or(false),
-            result_bytes: given.settings()?.limits.result_bytes,
+            result_bytes: given.limits()?.result_bytes,
             state: State::default(),
         };
         let threads = ThreadLane::new(given.get::<usize>("threads")?.unwrap_or(256).max(1));

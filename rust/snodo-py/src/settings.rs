@@ -110,7 +110,7 @@ impl<'py> Options<'_, 'py> {
         Ok(Cache { ttl_ms, scope })
     }
 
-    fn limits(&self) -> PyResult<Limits> {
+    pub(crate) fn limits(&self) -> PyResult<Limits> {
         let mut limits = Limits::default();
         if let Some(timeout) = self.get::<f64>("timeout")? {
             limits.call_timeout = Some(seconds(self.0.py(), "timeout", timeout)?);
