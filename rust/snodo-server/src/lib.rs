@@ -5,5 +5,6 @@ pub mod bind;
 pub mod cancel;
 pub mod executor;
 pub mod handler;
+pub mod said;
 pub mod service;
 pub mod transport;
