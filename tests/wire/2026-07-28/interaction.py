@@ -225,7 +225,7 @@ def greets(arguments, context):
 
 @server.tool(input_schema=ANY)
 def samples(arguments, context):
-    return context.ask("word", sampling.create_message("One word?", 16)).text
+    return context.ask("word", sampling.create_message("One word?", 16)).value.text
 
 
 @server.tool(input_schema=ANY)
