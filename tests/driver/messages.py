@@ -244,7 +244,7 @@ class ProcessSession(Session):
             params["_meta"] = params.get("_meta", {}) | {"progressToken": token}
         if level is not None:
             meta_fields["logLevel"] = level
-        id = meta_fields.pop("id", None) or f"{method} {next(self._ids)}"
+        id = meta_fields.pop("id", f"{method} {next(self._ids)}")
         return self.converse(request(method, params, id=id, **meta_fields))
 
     def begin_call(

@@ -199,7 +199,6 @@ def test_every_subscription_is_told_under_its_own_id(serve_process: Any) -> None
     listening = [
         session.begin("subscriptions/listen", {"notifications": {"toolsListChanged": True}}, id=id)
         for id in ids
-        if id != 0
     ]
     for conversation in listening:
         acknowledged = conversation.notice()
