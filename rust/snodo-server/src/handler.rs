@@ -53,6 +53,11 @@ impl Reply {
         &self.cancel
     }
 
+    /// Whether nobody wants the answer any more.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.reason().is_some()
+    }
+
     /// Speaks before the answer; `None` where nobody wants to hear anything.
     pub fn voice(&self) -> Option<&Voice> {
         self.voice.as_ref()
