@@ -71,6 +71,7 @@ pub fn settings() -> Settings {
         tools_cache: Cache::default(),
         resources_cache: Cache::default(),
         prompts_cache: Cache::default(),
+        subscriptions: false,
     }
 }
 

@@ -163,6 +163,7 @@ impl Endpoint {
                     None => empty(StatusCode::NO_CONTENT),
                 }
             }
+            Prepared::Listen(listen) => respond(self.service.deaf(&listen)),
             // Over HTTP a client cancels by closing its connection: the message alone does not say
             // whose request it means.
             Prepared::Cancel(_) | Prepared::Silence => empty(StatusCode::ACCEPTED),

@@ -214,6 +214,9 @@ impl<'s> Session<'s> {
         match prepared {
             Prepared::Answer(answer) => self.output.push(&answer.body),
             Prepared::Work(work) => self.run(work),
+            Prepared::Listen(listen) => {
+                self.output.push(&self.service.deaf(&listen).body);
+            }
             Prepared::Cancel(id) => {
                 if let Some((_, token)) = self.in_flight.remove(&id) {
                     token.cancel(Reason::Client);
