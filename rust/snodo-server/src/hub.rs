@@ -336,3 +336,244 @@ impl Drop for HubFeed {
         drop(listener); // after the lock, for its waker
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+
+    use snodo_core::json::{Json, Object};
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Bell(AtomicUsize);
+
+    impl Wake for Bell {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A listener whose transport is the test.
+    struct Ear {
+        feed: HubFeed,
+        bell: Arc<Bell>,
+    }
+
+    impl Ear {
+        fn new(hub: &Hub, filter: &Filter) -> Self {
+            let at = hub.shared.state().listen(filter);
+            Self {
+                feed: HubFeed {
+                    shared: hub.shared.clone(),
+                    at,
+                },
+                bell: Arc::default(),
+            }
+        }
+
+        fn poll(&mut self) -> Poll<Option<Arc<Event>>> {
+            let waker = Waker::from(self.bell.clone());
+            let event = self.feed.poll_event(&mut Task::from_waker(&waker));
+            event.map(|event| event.map(|event| event.expect("a hub does not fail")))
+        }
+
+        /// What is heard without waiting.
+        fn heard(&mut self) -> Vec<Change> {
+            let mut heard = Vec::new();
+            while let Poll::Ready(Some(event)) = self.poll() {
+                heard.push(event.change.clone());
+            }
+            heard
+        }
+
+        fn rung(&self) -> usize {
+            self.bell.0.load(Ordering::Relaxed)
+        }
+    }
+
+    fn tools() -> Filter {
+        Filter {
+            tools_list_changed: true,
+            ..Filter::default()
+        }
+    }
+
+    fn uris(uris: &[&str]) -> Filter {
+        Filter {
+            resource_subscriptions: uris.iter().map(|uri| (*uri).to_owned()).collect(),
+            ..Filter::default()
+        }
+    }
+
+    fn event(change: Change) -> Event {
+        Event::new(change, Object::new()).expect("a good event")
+    }
+
+    fn resource(uri: &str) -> Change {
+        Change::Resource(uri.to_owned())
+    }
+
+    /// One that does not say the same as any other.
+    fn numbered(number: i64) -> Event {
+        let mut metadata = Object::new();
+        metadata.insert("n", Json::Int(number));
+        Event::new(Change::ToolsList, metadata).expect("a good event")
+    }
+
+    fn numbers(ear: &mut Ear) -> Vec<i64> {
+        let mut heard = Vec::new();
+        while let Poll::Ready(Some(event)) = ear.poll() {
+            match event.metadata.get("n") {
+                Some(Json::Int(number)) => heard.push(*number),
+                other => panic!("no number: {other:?}"),
+            }
+        }
+        heard
+    }
+
+    const fn report(parts: [usize; 4]) -> Report {
+        let [matched, delivered, buffered, dropped] = parts;
+        Report {
+            matched,
+            delivered,
+            buffered,
+            dropped,
+        }
+    }
+
+    #[test]
+    fn an_event_reaches_those_who_listen_for_it_and_nobody_else() {
+        let hub = Hub::default();
+        let mut list = Ear::new(&hub, &tools());
+        let mut one = Ear::new(&hub, &uris(&["x://1"]));
+        let mut both = Ear::new(&hub, &uris(&["x://1", "x://2"]));
+        assert_eq!(hub.publish(event(Change::ToolsList)).matched, 1);
+        assert_eq!(hub.publish(event(Change::PromptsList)).matched, 0);
+        assert_eq!(hub.publish(event(resource("x://1"))).matched, 2);
+        assert_eq!(hub.publish(event(resource("x://2"))).matched, 1);
+        assert_eq!(hub.publish(event(resource("x://3"))).matched, 0);
+        assert_eq!(list.heard(), [Change::ToolsList]);
+        assert_eq!(one.heard(), [resource("x://1")]);
+        assert_eq!(both.heard(), [resource("x://1"), resource("x://2")]);
+    }
+
+    #[test]
+    fn an_event_goes_to_whoever_waits_or_into_the_queue() {
+        let hub = Hub::new(1, Overflow::DropOldest);
+        let mut ear = Ear::new(&hub, &tools());
+        assert!(ear.poll().is_pending());
+        assert_eq!(hub.publish(numbered(1)), report([1, 1, 0, 0]));
+        assert_eq!(ear.rung(), 1);
+        assert_eq!(hub.publish(numbered(2)), report([1, 0, 1, 0]));
+        assert_eq!(ear.rung(), 1, "it is awake already");
+        assert_eq!(hub.stats().queued, 2);
+        assert_eq!(numbers(&mut ear), [1, 2]);
+    }
+
+    #[test]
+    fn the_oldest_is_dropped_or_the_newest() {
+        for (overflow, dropping, kept) in [
+            (Overflow::DropOldest, report([1, 0, 1, 1]), [3, 4]),
+            (Overflow::DropNewest, report([1, 0, 0, 1]), [1, 2]),
+        ] {
+            let hub = Hub::new(2, overflow);
+            let mut ear = Ear::new(&hub, &tools());
+            let reports: Vec<_> = (1..=4)
+                .map(|number| hub.publish(numbered(number)))
+                .collect();
+            assert_eq!(reports[..2], [report([1, 0, 1, 0]); 2]);
+            assert_eq!(reports[2..], [dropping; 2]);
+            assert_eq!(hub.stats().dropped, 2);
+            assert_eq!(numbers(&mut ear), kept);
+        }
+    }
+
+    #[test]
+    fn what_waits_already_is_not_told_twice() {
+        let hub = Hub::new(2, Overflow::DropOldest);
+        let filter = Filter {
+            tools_list_changed: true,
+            ..uris(&["x://1"])
+        };
+        let mut ear = Ear::new(&hub, &filter);
+        for _ in 0..1000 {
+            assert_eq!(hub.publish(event(Change::ToolsList)), report([1, 0, 1, 0]));
+            assert_eq!(hub.publish(event(resource("x://1"))), report([1, 0, 1, 0]));
+        }
+        assert_eq!(hub.stats().queued, 2);
+        assert_eq!(ear.heard(), [Change::ToolsList, resource("x://1")]);
+        hub.publish(event(Change::ToolsList));
+        assert_eq!(ear.heard(), [Change::ToolsList], "it was taken meanwhile");
+    }
+
+    #[test]
+    fn what_says_more_is_told_too() {
+        let hub = Hub::default();
+        let mut ear = Ear::new(&hub, &tools());
+        hub.publish(numbered(1));
+        hub.publish(numbered(1));
+        assert_eq!(numbers(&mut ear), [1, 1]);
+    }
+
+    #[test]
+    fn completing_lets_everybody_hear_what_waits() {
+        let hub = Hub::default();
+        let mut busy = Ear::new(&hub, &tools());
+        hub.publish(event(Change::ToolsList));
+        let mut idle = Ear::new(&hub, &tools());
+        assert!(idle.poll().is_pending());
+        hub.complete();
+        assert_eq!(idle.rung(), 1);
+        let stats = hub.stats();
+        assert_eq!(
+            (stats.subscriptions, stats.closing, stats.queued),
+            (2, 2, 1)
+        );
+        assert_eq!(hub.publish(numbered(1)), Report::default());
+        assert_eq!(busy.heard(), [Change::ToolsList]);
+        assert_eq!(busy.poll(), Poll::Ready(None));
+        assert_eq!(idle.poll(), Poll::Ready(None));
+        let mut next = Ear::new(&hub, &tools());
+        assert_eq!(hub.publish(event(Change::ToolsList)).matched, 1);
+        assert_eq!(next.heard(), [Change::ToolsList]);
+    }
+
+    #[test]
+    fn nothing_is_left_of_who_is_gone() {
+        let hub = Hub::default();
+        let filter = Filter {
+            tools_list_changed: true,
+            ..uris(&["x://1", "x://2"])
+        };
+        let ears: Vec<_> = (0..10).map(|_| Ear::new(&hub, &filter)).collect();
+        let mut other = Ear::new(&hub, &uris(&["x://2", "x://3"]));
+        hub.publish(event(resource("x://1")));
+        drop(ears);
+        assert_eq!(hub.publish(event(resource("x://1"))).matched, 0);
+        assert_eq!(hub.publish(event(Change::ToolsList)).matched, 0);
+        assert_eq!(hub.publish(event(resource("x://2"))).matched, 1);
+        let state = hub.shared.state();
+        assert_eq!((state.uris.len(), state.topics.len()), (2, 5));
+        drop(state);
+        // A place in the table is used again for another URI.
+        let mut again = Ear::new(&hub, &uris(&["x://4"]));
+        hub.publish(event(resource("x://4")));
+        assert_eq!(again.heard(), [resource("x://4")]);
+        assert_eq!(other.heard(), [resource("x://2")]);
+    }
+
+    #[test]
+    fn a_quiet_listener_keeps_no_room_for_a_burst() {
+        let hub = Hub::default();
+        let mut ear = Ear::new(&hub, &tools());
+        for number in 0..100 {
+            hub.publish(numbered(number));
+        }
+        assert_eq!(numbers(&mut ear).len(), 100);
+        let capacity = hub.shared.state().listeners[ear.feed.at].queue.capacity();
+        assert!(capacity <= 8, "{capacity}");
+        assert!(size_of::<Listener>() + size_of::<HubFeed>() <= 256);
+    }
+}

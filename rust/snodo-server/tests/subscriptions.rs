@@ -10,7 +10,7 @@ use futures_util::{FutureExt, StreamExt};
 use kit::soon;
 use snodo_core::context::{Arrival, Context, Transport};
 use snodo_core::error::Error;
-use snodo_core::json::Object;
+use snodo_core::json::{Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Answer, Verdict};
 use snodo_core::subscription::{Change, Event, Filter};
@@ -356,4 +356,59 @@ async fn without_subscriptions_there_is_no_such_method() {
         .err()
         .expect("a refusal");
     assert_eq!(refused.verdict, Verdict::Error(-32601));
+}
+
+#[tokio::test]
+async fn a_hub_is_told_on_any_thread() {
+    let hub = Hub::default();
+    let service = kit::subscribed(Limits::default(), hub.clone());
+    let mut listening = listen(&service);
+    assert_eq!(said(&mut listening).await, ACKNOWLEDGED);
+    let (ready, waits) = std::sync::mpsc::channel::<()>();
+    let publishing = std::thread::spawn(move || {
+        waits.recv().expect("the test goes on");
+        hub.publish(about("note://b"))
+    });
+    let hearing = tokio::spawn(async move { said(&mut listening).await });
+    ready.send(()).expect("the thread waits");
+    assert_eq!(soon(hearing).await.expect("no panic"), updated("note://b"));
+    assert_eq!(publishing.join().expect("no panic").matched, 1);
+}
+
+#[tokio::test]
+async fn a_thousand_listeners_hear_the_last_of_a_storm() {
+    let hub = Hub::default();
+    let service = kit::subscribed(Limits::default(), hub.clone());
+    let mut listening: Vec<_> = (0..1000).map(|_| listen(&service)).collect();
+    for one in &mut listening {
+        said(one).await;
+    }
+    for number in 0..1000 {
+        let mut metadata = Object::new();
+        metadata.insert("n", Json::Int(number));
+        hub.publish(Event::new(Change::ToolsList, metadata).expect("a good event"));
+    }
+    assert_eq!(hub.stats().queued, 100 * 1000);
+    for mut one in listening {
+        let heard = all_said(&mut one).await;
+        assert_eq!(heard.len(), 100);
+        assert!(heard[0].contains(r#""n":900"#), "{}", heard[0]);
+        assert!(heard[99].contains(r#""n":999"#), "{}", heard[99]);
+    }
+    assert_eq!(hub.stats().subscriptions, 0);
+}
+
+#[tokio::test]
+async fn a_hub_that_completes_ends_its_listeners_when_they_have_heard_all() {
+    let hub = Hub::default();
+    let service = kit::subscribed(Limits::default(), hub.clone());
+    let mut listening = begin(&service, Transport::Stdio, ALL).expect("a subscription");
+    said(&mut listening).await;
+    hub.publish(event(Change::ToolsList));
+    hub.complete();
+    hub.publish(about("note://a"));
+    assert_eq!(
+        all_said(&mut listening).await,
+        [TOOLS_CHANGED, TORN_DOWN, &format!("answer: {COMPLETED}")]
+    );
 }
