@@ -37,8 +37,6 @@ mod _snodo {
     #[pymodule_export]
     use super::schema::{check_schema, uri_template_error, uri_template_matches, validate};
     #[pymodule_export]
-    use super::sealing::PyKeyRing;
-    #[pymodule_export]
     use super::server::PyRuntime;
     #[pymodule_export]
     use super::serving::PyServing;
