@@ -62,6 +62,24 @@ pub const URI_TEMPLATE_VARIABLES: usize = 32;
 /// plain list is cut to this and says so; a result that claims more: -32603.
 pub const COMPLETION_VALUES: usize = 100;
 
+/// Bytes of the message of a progress report. Longer: cut, as it is for people to look at.
+pub const PROGRESS_MESSAGE_BYTES: usize = 4096;
+
+/// Bytes of what one log entry says, as JSON. More: refused where it is said.
+pub const LOG_ENTRY_BYTES: usize = 64 << 10;
+
+/// Progress reports and log entries of one request. More: not sent.
+pub const NOTICES: usize = 10_000;
+
+/// Of these, those that wait for a client that reads slowly. More: the older progress is left out.
+pub const NOTICES_PENDING: usize = 1024;
+
+/// Bytes of log entries that wait for a client that reads slowly. More: the oldest are left out.
+pub const NOTICE_BYTES_PENDING: usize = 1 << 20;
+
+/// URIs in the filter of one subscription, by the protocol's reference. More: -32602.
+pub const FILTER_URIS: usize = 1000;
+
 /// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -83,8 +101,10 @@ pub struct Limits {
     pub head_timeout: Duration,
     /// Time for an HTTP body to arrive, from the end of its head. Later: HTTP 408.
     pub body_timeout: Duration,
-    /// Open HTTP connections. More: closed unread.
+    /// Open HTTP connections. More: closed unread. As many again as subscriptions may hold.
     pub connections: usize,
+    /// Subscriptions open at the same time. More: HTTP 503, -32603 on stdio.
+    pub streams: usize,
     /// Calls that run at the same time, in coroutines and threads together.
     pub running: usize,
     /// Calls that wait for one of those places. More: HTTP 503, -32603 on stdio.
@@ -98,6 +118,9 @@ pub struct Limits {
     pub eof_timeout: Duration,
     /// Time a write may make no progress. Longer: the connection is dropped; stdio ends.
     pub write_timeout: Duration,
+    /// Time an event stream may be silent. Longer: a comment is sent, so that nothing on the way takes
+    /// the connection for dead.
+    pub keep_alive_interval: Duration,
     /// Bytes of an encoded result. Larger: -32603; a model cannot read it anyway.
     pub result_bytes: usize,
 }
@@ -114,13 +137,15 @@ impl Default for Limits {
             head_bytes: 32 << 10,
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(10),
-            connections: 1024,
+            connections: 2048,
+            streams: 1024,
             running: 1024,
             queued: 1024,
             call_timeout: Some(Duration::from_secs(30)),
             drain_timeout: Duration::from_secs(10),
             eof_timeout: Duration::from_secs(1),
             write_timeout: Duration::from_secs(5),
+            keep_alive_interval: Duration::from_secs(15),
             result_bytes: 64 << 20,
         }
     }

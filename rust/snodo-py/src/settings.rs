@@ -65,7 +65,12 @@ impl<'py> Options<'_, 'py> {
             server_info,
             instructions: self.get("instructions")?,
             dialects: self.dialects()?,
+            heartbeat: self.heartbeat()?,
             page_size: self.get("page_size")?,
+            subscriptions: self
+                .0
+                .get_item("subscriptions")?
+                .is_some_and(|source| !source.is_none()),
             discover_cache: self.cache("discover_cache")?,
             tools_cache: self.cache("tools_cache")?,
             resources_cache: self.cache("resources_cache")?,
@@ -96,6 +101,12 @@ impl<'py> Options<'_, 'py> {
                 })
             })
             .collect()
+    }
+
+    fn heartbeat(&self) -> PyResult<Option<Duration>> {
+        self.get::<f64>("heartbeat")?
+            .map(|every| seconds(self.0.py(), "heartbeat", every))
+            .transpose()
     }
 
     fn cache(&self, name: &str) -> PyResult<Cache> {
@@ -154,6 +165,7 @@ fn set_limit(limits: &mut Limits, name: &str, value: &Bound<'_, PyAny>) -> PyRes
         "cursor_bytes" => limits.cursor_bytes = count()?,
         "head_bytes" => limits.head_bytes = count()?,
         "connections" => limits.connections = count()?,
+        "streams" => limits.streams = count()?,
         "running" => limits.running = count()?,
         "queued" => limits.queued = count()?,
         "result_bytes" => limits.result_bytes = count()?,
@@ -161,6 +173,7 @@ fn set_limit(limits: &mut Limits, name: &str, value: &Bound<'_, PyAny>) -> PyRes
         "body_timeout" => limits.body_timeout = time()?,
         "write_timeout" => limits.write_timeout = time()?,
         "eof_timeout" => limits.eof_timeout = time()?,
+        "keep_alive_interval" => limits.keep_alive_interval = time()?,
         "drain_timeout" => limits.drain_timeout = time()?,
         _ => {
             return Err(configuration_error(

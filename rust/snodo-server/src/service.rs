@@ -12,12 +12,16 @@ use snodo_core::limits::Limits;
 use snodo_core::outcome::{Outcome, Value};
 use snodo_core::pipeline::{self, Answer, Step, Verdict};
 use snodo_core::runtime::Runtime;
-use tokio::sync::OwnedSemaphorePermit;
+use snodo_core::subscription::Listen;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::cancel::{CancelToken, Reason};
 use crate::executor::{Busy, Executor, Load};
 use crate::handler::{Handler, Reply};
+use crate::listening::Listening;
+use crate::source::Source;
+use crate::voice::{Conversation, Voice};
 
 /// What is offered, and who runs it; replaced as a whole.
 pub struct Offer {
@@ -32,6 +36,9 @@ pub struct Service {
     offer: RwLock<Arc<Offer>>,
     limits: Limits,
     executor: Executor,
+    source: Option<Arc<dyn Source>>,
+    /// Places for subscriptions: they have none among the calls.
+    streams: Arc<Semaphore>,
 }
 
 /// What became of a message before anything ran.
@@ -40,6 +47,8 @@ pub enum Prepared {
     Answer(Answer),
     /// To be run.
     Work(Work),
+    /// To be told of changes: goes to [`Service::listen`].
+    Listen(Listen),
     /// The client no longer wants the answer to this request.
     Cancel(Id),
     /// Accepted; nothing to say and nothing to do.
@@ -56,6 +65,12 @@ impl Work {
     /// The request's id.
     pub fn id(&self) -> &Id {
         &self.call.context.id
+    }
+
+    /// Whether the client wants to hear what is said before the answer; then it is to be told by
+    /// [`Service::converse`].
+    pub fn wants_notices(&self) -> bool {
+        self.call.context.wants_notices()
     }
 }
 
@@ -74,11 +89,22 @@ impl Service {
         let limits = runtime.settings.limits.clone();
         let executor = Executor::new(limits.running, limits.queued);
         let offer = RwLock::new(Arc::new(Offer { runtime, handler }));
+        let streams = limits.streams.min(Semaphore::MAX_PERMITS);
         Self {
             offer,
             limits,
             executor,
+            source: None,
+            streams: Arc::new(Semaphore::new(streams)),
         }
+    }
+
+    /// Tells listeners what this source has to tell. Its runtimes' settings have to say that there are
+    /// subscriptions.
+    #[must_use]
+    pub fn with_source(mut self, source: Arc<dyn Source>) -> Self {
+        self.source = Some(source);
+        self
     }
 
     /// What callers are held to.
@@ -116,6 +142,7 @@ impl Service {
         match prepared {
             Ok(pipeline::Prepared::Answer(answer)) => Prepared::Answer(answer),
             Ok(pipeline::Prepared::Call(call)) => Prepared::Work(Work { offer, call }),
+            Ok(pipeline::Prepared::Listen(listen)) => Prepared::Listen(listen),
             Ok(pipeline::Prepared::Cancel(id)) => Prepared::Cancel(id),
             Ok(pipeline::Prepared::Silence) => Prepared::Silence,
             Err(_) => Prepared::Answer(self.refuse(None, &Error::internal("Internal error"))),
@@ -125,13 +152,34 @@ impl Service {
     /// Call and shape: runs a prepared call to its answer. `None` when the client cancelled it: then
     /// nothing may be sent. Dropping the future cancels the call.
     pub async fn run(&self, work: Work, cancel: CancelToken) -> Option<Answer> {
+        self.run_aloud(work, cancel, None).await
+    }
+
+    /// As [`Self::run`], with what is said on the way.
+    pub fn converse(self: Arc<Self>, work: Work, cancel: CancelToken) -> Conversation {
+        let voice = Voice::new(work.call.context.clone());
+        let heartbeat = work.offer.runtime.settings.heartbeat;
+        let spoken = voice.clone();
+        let running = Box::pin(async move { self.run_aloud(work, cancel, Some(spoken)).await });
+        Conversation::new(voice, running, heartbeat)
+    }
+
+    async fn run_aloud(
+        &self,
+        work: Work,
+        cancel: CancelToken,
+        voice: Option<Voice>,
+    ) -> Option<Answer> {
         let Work { offer, mut call } = work;
         let _guard = StopOnDrop(&cancel);
         let arrived = Instant::now();
         loop {
             let context = call.context.clone();
             let target = call.target.clone();
-            let outcome = match self.call(&offer, call, &cancel, arrived).await {
+            let outcome = match self
+                .call(&offer, call, &cancel, voice.as_ref(), arrived)
+                .await
+            {
                 End::Outcome(outcome) => outcome,
                 End::Refused(message, verdict) => {
                     let name = offer.runtime.registry.name(&target);
@@ -151,12 +199,42 @@ impl Service {
         }
     }
 
+    /// Begins to tell a listener. What is to be said, the first of it too, comes when the stream is
+    /// polled, within a runtime with timers. An answer: there is no place for it.
+    pub fn listen(self: &Arc<Self>, request: Listen) -> Result<Listening, Answer> {
+        let refuse = |text, verdict| {
+            let error = Error::internal(text);
+            Err(pipeline::refuse(Some(request.id()), &error, verdict))
+        };
+        let Some(source) = self.source.clone() else {
+            let verdict = Verdict::Error(code::INTERNAL_ERROR);
+            return refuse("Subscription source failed", verdict);
+        };
+        let Ok(place) = self.streams.clone().try_acquire_owned() else {
+            return refuse("Server subscription capacity exhausted", Verdict::Busy);
+        };
+        Ok(Listening::new(self.clone(), source, request, place))
+    }
+
+    /// The answer to a listener where there is one answer to a message and no more.
+    pub fn deaf(&self, request: &Listen) -> Answer {
+        let error = Error::invalid_request("There is no stream here to tell of changes on");
+        self.refuse(Some(request.id()), &error)
+    }
+
     /// The answer to a message that could not even be framed: line too long, body too large.
     pub fn refuse(&self, id: Option<&Id>, error: &Error) -> Answer {
         pipeline::refuse(id, error, Verdict::Error(error.code))
     }
 
-    async fn call(&self, offer: &Offer, call: Call, cancel: &CancelToken, arrived: Instant) -> End {
+    async fn call(
+        &self,
+        offer: &Offer,
+        call: Call,
+        cancel: &CancelToken,
+        voice: Option<&Voice>,
+        arrived: Instant,
+    ) -> End {
         let limit = time_for(&offer.runtime, &call.target);
         // Over HTTP the caller's patience counts from the request; on a pipe it is the work that
         // is bounded, however long the queue.
@@ -174,7 +252,7 @@ impl Service {
             return End::Cancelled; // while it waited
         }
         let deadline = by.or_else(|| limit.map(|limit| Instant::now() + limit));
-        let (reply, outcome) = Reply::new(cancel.clone(), Some(place));
+        let (reply, outcome) = Reply::new(cancel.clone(), voice.cloned(), Some(place));
         let target = call.target.clone();
         // Unwinding drops the reply, which is an outcome too; nothing else is left to do here.
         let _ = catch_unwind(AssertUnwindSafe(|| offer.handler.call(call, reply)));

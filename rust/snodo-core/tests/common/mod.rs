@@ -66,11 +66,13 @@ pub fn settings() -> Settings {
         instructions: None,
         dialects: ALL.to_vec(),
         limits: Limits::default(),
+        heartbeat: None,
         page_size: None,
         discover_cache: Cache::default(),
         tools_cache: Cache::default(),
         resources_cache: Cache::default(),
         prompts_cache: Cache::default(),
+        subscriptions: false,
     }
 }
 
