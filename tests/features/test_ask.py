@@ -175,14 +175,23 @@ async def charges_async(context: Context) -> str:
 
     first = await context.once("charge", charge)
     context.ask("email", elicit.form("By mail?", bool))
-    again = await context.once("charge", charge)
+    again = await context.once("charge again", charge)
     context.ask("address", elicit.form("To?", str))
     return f"receipt {first} {again}"
 
 
 @server.tool
-def once_without_asking(context: Context) -> int:
-    return context.once("a", lambda: 1) + context.once("a", lambda: 2)
+def once_in_a_loop(context: Context) -> list[int]:
+    def step(n):
+        log.append(f"step {n}")
+        return n
+
+    found = []
+    for n in range(3):
+        found.append(context.once("step", lambda: step(n)))
+        if n:
+            context.ask("next", elicit.form("Go on?", bool))
+    return found
 
 
 @server.tool
@@ -533,21 +542,29 @@ def test_the_state_of_other_arguments_is_refused(serve: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "said"), [("charges", "receipt 7"), ("charges_async", "receipt 7 7")]
+    ("tool", "said", "times"),
+    [("charges", "receipt 7", 1), ("charges_async", "receipt 7 7", 2)],
 )
-def test_what_is_done_once_is_done_once_in_all_rounds(serve: Any, tool: str, said: str) -> None:
+def test_what_is_done_once_is_done_once_in_all_rounds(
+    serve: Any, tool: str, said: str, times: int
+) -> None:
     session = serve(ASK)
     log(session)
     asked, result = session.interview(tool, {"email": accept(True), "address": accept("a@b.c")})
     assert text(result) == said
     assert len(asked) == 2
-    assert log(session) == ["charged"]
+    assert log(session) == ["charged"] * times
     assert session.interview(tool, {"email": accept(True), "address": accept("x")})[0]
-    assert log(session) == ["charged"], "another call is charged anew"
+    assert log(session) == ["charged"] * times, "another call is charged anew"
 
 
-def test_once_counts_within_one_run_too(serve: Any) -> None:
-    assert serve(ASK).call("once_without_asking")["structuredContent"] == 2
+def test_what_is_done_in_a_loop_is_done_once_each_time_round(serve: Any) -> None:
+    session = serve(ASK)
+    log(session)
+    asked, result = session.interview("once_in_a_loop", lambda key, question: accept(True))
+    assert result["structuredContent"] == [0, 1, 2]
+    assert len(asked) == 2
+    assert log(session) == ["step 0", "step 1", "step 2"]
 
 
 def test_what_is_remembered_must_be_json(serve: Any) -> None:
@@ -634,7 +651,6 @@ def test_a_question_passes_by_what_catches_exceptions(serve: Any, tool: str) -> 
     _, result = session.interview(tool, {"x": accept("through")})
     assert text(result) == "through"
     assert log(session) == ["cleaned up", "cleaned up"]
-    assert "Traceback" not in session.log()
 
 
 @pytest.mark.parametrize("how", ["key", "no request", "nothing"])

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypedDict
 
 from snodo import Context, Result, Server, elicit, roots, sampling
 
-server = Server("mrtr", version="1.0.0", limits={"running": 1, "queued": 0})
+server = Server("mrtr", version="1.0.0", limits={"running": 1, "queued": 9})
 runs = 0
 
 
@@ -229,7 +229,7 @@ def test_state_alone_makes_as_many_rounds_as_it_likes(serve: Any) -> None:
 
 
 def test_a_question_holds_neither_place_nor_lock(serve: Any) -> None:
-    """There is one place and no queue; whoever is asked may never come back."""
+    """There is one place; whoever is asked may never come back."""
     session = serve(MRTR)
     for _ in range(50):
         params = {"name": "greets", "arguments": {"greeting": "Hello"}}

@@ -37,6 +37,11 @@ def user(context):
     return {"name": context.meta.get("com.example/user"), "of": ["example"]}
 
 
+def kept(arguments, context):
+    found = run(arguments, context)
+    return found if isinstance(found, Result) else Result.structured(found)
+
+
 def run(arguments, context):
     state = STATES[context.meta.get("com.example/state", "secret")]
     opener = STATES[context.meta.get("com.example/opener", "secret")]
@@ -50,27 +55,29 @@ def run(arguments, context):
 
 @server.tool(input_schema={"type": "object"})
 def keep(arguments, context: Context):
-    return Result.structured(run(arguments, context))
+    return kept(arguments, context)
 
 
 @server.tool(input_schema={"type": "object"})
 def keep_too(arguments, context: Context):
-    return Result.structured(run(arguments, context))
+    return kept(arguments, context)
 
 
 @server.tool(input_schema={"type": "object"})
 async def keep_async(arguments, context: Context):
-    return Result.structured(run(arguments, context))
+    return kept(arguments, context)
 
 
 @server.prompt
 def keep_prompt(context: Context):
-    return str(run({}, context))
+    found = run({}, context)
+    return found if isinstance(found, Result) else str(found)
 
 
 @server.resource("keep://{x}")
 def keep_resource(x: str, context: Context):
-    return str(run({}, context))
+    found = run({}, context)
+    return found if isinstance(found, Result) else str(found)
 
 
 @server.tool(input_schema={"type": "object"})

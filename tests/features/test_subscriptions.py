@@ -27,7 +27,7 @@ import threading
 import snodo
 from snodo import Context, Event, Server, StaticResource
 
-server = Server("changes", version="1.0.0", limits={"running": 2, "queued": 0})
+server = Server("changes", version="1.0.0", limits={"running": 2, "queued": 9})
 
 
 @server.lifespan
@@ -258,7 +258,7 @@ def test_the_acknowledgement_is_first_however_much_happens(serve_process: Any) -
 
 
 def test_a_listener_takes_no_place(serve_process: Any) -> None:
-    """There are two places and no queue."""
+    """There are two places, and five listeners would take both for ever."""
     session = serve_process(CHANGES)
     listening = [session.listen(toolsListChanged=True) for _ in range(5)]
     for _ in range(3):
