@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from ._prompt import Prompt
     from ._ready import DirectoryResource, FileResource, StaticResource
     from ._resource import Resource
-    from ._snodo import Context, Result
+    from ._snodo import Context, Event, Hub, Result
+    from ._subscriptions import Filter, Source
     from ._tool import Tool
     from .context import current_context
     from .decorators import prompt, resource, tool
@@ -29,7 +30,10 @@ __all__ = [
     "DirectoryResource",
     "EmbeddedResource",
     "Error",
+    "Event",
     "FileResource",
+    "Filter",
+    "Hub",
     "Image",
     "Message",
     "Prompt",
@@ -37,6 +41,7 @@ __all__ = [
     "ResourceLink",
     "Result",
     "Server",
+    "Source",
     "StaticResource",
     "Text",
     "Tool",
@@ -59,7 +64,10 @@ _HOMES = {
     "DirectoryResource": "_ready",
     "EmbeddedResource": "results",
     "Error": "errors",
+    "Event": "_snodo",
     "FileResource": "_ready",
+    "Filter": "_subscriptions",
+    "Hub": "_snodo",
     "Image": "results",
     "Message": "results",
     "Prompt": "_prompt",
@@ -67,6 +75,7 @@ _HOMES = {
     "ResourceLink": "results",
     "Result": "_snodo",
     "Server": "server",
+    "Source": "_subscriptions",
     "StaticResource": "_ready",
     "Text": "results",
     "Tool": "_tool",

@@ -9,6 +9,7 @@ mod component;
 mod context;
 mod convert;
 mod error;
+mod hub;
 mod imports;
 mod lane;
 mod log;
@@ -17,6 +18,7 @@ mod schema;
 mod server;
 mod serving;
 mod settings;
+mod source;
 
 use pyo3::prelude::*;
 
@@ -28,6 +30,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _snodo {
     #[pymodule_export]
     use super::context::PyContext;
+    #[pymodule_export]
+    use super::hub::{PyEvent, PyHub};
     #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]
