@@ -6,7 +6,7 @@ use pyo3::types::{PyDict, PyMapping};
 use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::subscription::{Change, Event};
-use snodo_server::hub::{Hub, MAX_BUFFER, Overflow};
+use snodo_server::hub::{Hub, Overflow};
 
 use crate::convert::{encode, object_to_python};
 use crate::settings::configuration_error;
@@ -129,22 +129,17 @@ impl PyHub {
 #[pymethods]
 impl PyHub {
     #[new]
-    #[pyo3(signature = (*, name=None, max_buffer=None, overflow="drop_oldest"))]
+    #[pyo3(signature = (*, name=None, max_buffer=100, overflow="drop_oldest"))]
     fn new(
         py: Python<'_>,
         name: Option<String>,
-        max_buffer: Option<&Bound<'_, PyAny>>,
+        max_buffer: i64,
         overflow: &str,
     ) -> PyResult<Self> {
-        let max_buffer = max_buffer.map_or(Ok(MAX_BUFFER), |given| {
-            let is_bool = given.extract::<bool>().is_ok();
-            let number = given.extract::<usize>().ok();
-            number
-                .filter(|number| *number > 0 && !is_bool)
-                .ok_or_else(|| {
-                    let text = "subscription hub max_buffer must be a positive integer";
-                    configuration_error(py, text)
-                })
+        let max_buffer = usize::try_from(max_buffer).ok().filter(|count| *count > 0);
+        let max_buffer = max_buffer.ok_or_else(|| {
+            let text = "subscription hub max_buffer must be a positive integer";
+            configuration_error(py, text)
         })?;
         let overflow = match overflow {
             "drop_oldest" => Overflow::DropOldest,
