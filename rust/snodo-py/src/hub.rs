@@ -82,7 +82,7 @@ impl PyEvent {
 
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        object_to_python(py, self.event.metadata.clone())
+        object_to_python(py, &self.event.metadata)
     }
 
     fn __repr__(&self) -> String {

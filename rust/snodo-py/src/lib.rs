@@ -13,8 +13,10 @@ mod hub;
 mod imports;
 mod lane;
 mod log;
+mod mrtr;
 mod result;
 mod schema;
+mod sealing;
 mod server;
 mod serving;
 mod settings;
@@ -32,6 +34,8 @@ mod _snodo {
     use super::context::PyContext;
     #[pymodule_export]
     use super::hub::{PyEvent, PyHub};
+    #[pymodule_export]
+    use super::mrtr::{PyKeyRing, check_input_request, check_input_response};
     #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]

@@ -23,6 +23,7 @@ use crate::callable::{State, Terms};
 use crate::component::Declared;
 use crate::hub::PyHub;
 use crate::lane::{EventLoopLane, ThreadLane};
+use crate::sealing::server_keys;
 use crate::serving::{Patience, PyServing, TURN, end_if_forked, orphaned, stopped, tokio_runtime};
 use crate::settings::{Options, configuration_error};
 use crate::source::PySource;
@@ -51,6 +52,7 @@ impl PyRuntime {
             debug: given.get::<bool>("debug")?.unwrap_or(false),
             result_bytes: given.limits()?.result_bytes,
             state: State::default(),
+            keys: server_keys(options)?,
         };
         let threads = ThreadLane::new(given.get::<usize>("threads")?.unwrap_or(256).max(1));
         let event_loop = EventLoopLane::new()?;

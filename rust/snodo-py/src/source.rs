@@ -76,7 +76,7 @@ fn pump<'py>(
     let known = |context: Arc<Context>| {
         Bound::new(
             py,
-            PyContext::new(context, shared.cancel.clone(), state.clone()),
+            PyContext::listening(context, state.clone(), shared.cancel.clone()),
         )
     };
     // What was sent is there for the source to decide on; while the stream is open it is not kept.

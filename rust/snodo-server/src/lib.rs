@@ -11,3 +11,4 @@ pub mod said;
 pub mod service;
 pub mod source;
 pub mod transport;
+pub mod voice;

@@ -18,6 +18,7 @@ use crate::envelope::Id;
 use crate::error::{self, Error, Kind, code};
 use crate::json::{Json, Object};
 use crate::meta;
+use crate::notice::Notice;
 use crate::operation::{Listed, Operation};
 use crate::outcome::Outcome;
 use crate::page::{CursorError, Pages};
@@ -74,6 +75,9 @@ pub trait Dialect: Debug + Send + Sync {
         outcome: &Outcome,
         out: &mut Vec<u8>,
     ) -> Result<(), Error>;
+
+    /// Appends the notification that something was said during the request.
+    fn notice(&self, context: &Context, notice: &Notice, out: &mut Vec<u8>);
 
     /// The notification that opens a subscription: what will be told.
     fn acknowledge(&self, id: &Id, filter: &Filter) -> Vec<u8>;

@@ -49,17 +49,22 @@ impl Held {
 
 /// `add` answers at once, `big` with 100 KB, `hold` when the test says so.
 pub fn service(limits: Limits) -> (Arc<Service>, Held) {
-    let (service, held) = server(limits, false);
+    service_that_beats(limits, None)
+}
+
+/// The same, with a sign of life from calls that are silent for so long.
+pub fn service_that_beats(limits: Limits, heartbeat: Option<Duration>) -> (Arc<Service>, Held) {
+    let (service, held) = server(limits, heartbeat, false);
     (Arc::new(service), held)
 }
 
 /// The same, and a resource, with a source of events.
 pub fn subscribed(limits: Limits, source: impl Source) -> Arc<Service> {
-    let (service, _) = server(limits, true);
+    let (service, _) = server(limits, None, true);
     Arc::new(service.with_source(Arc::new(source)))
 }
 
-fn server(limits: Limits, subscriptions: bool) -> (Service, Held) {
+fn server(limits: Limits, heartbeat: Option<Duration>, subscriptions: bool) -> (Service, Held) {
     let (sender, held) = unbounded_channel();
     // In the order of the registry, which is that of their names.
     let tools = ["add", "big", "hold"].map(tool);
@@ -78,6 +83,7 @@ fn server(limits: Limits, subscriptions: bool) -> (Service, Held) {
         instructions: None,
         dialects: dialect::ALL.to_vec(),
         limits,
+        heartbeat,
         page_size: None,
         discover_cache: Cache::default(),
         tools_cache: Cache::default(),
@@ -135,6 +141,12 @@ pub fn call(id: &str, tool: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{META},"name":"{tool}","arguments":{{}}}}}}"#
     )
+}
+
+/// The same, by a client that wants to hear of progress, and log entries from `info` on.
+pub fn loud_call(id: &str, tool: &str) -> String {
+    let meta = r#"{"io.modelcontextprotocol/logLevel":"info","progressToken":"t","#;
+    call(id, tool).replacen(r#""_meta":{"#, &format!(r#""_meta":{meta}"#), 1)
 }
 
 /// A `subscriptions/listen` as one line. `id` and `filter` are JSON.
