@@ -12,6 +12,7 @@ mod error;
 mod imports;
 mod lane;
 mod log;
+mod mrtr;
 mod result;
 mod schema;
 mod sealing;
@@ -29,6 +30,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _snodo {
     #[pymodule_export]
     use super::context::PyContext;
+    #[pymodule_export]
+    use super::mrtr::{PyKeyRing, check_input_request, check_input_response};
     #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]
