@@ -31,7 +31,7 @@ mod _snodo {
     #[pymodule_export]
     use super::context::PyContext;
     #[pymodule_export]
-    use super::mrtr::{PyKeyRing, check_input_request, check_input_response};
+    use super::mrtr::{check_input_request, check_input_response};
     #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]
