@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ._ready import DirectoryResource, FileResource, StaticResource
     from ._resource import Resource
     from ._snodo import Context, Result
+    from ._state import State
     from ._tool import Tool
     from .context import current_context
     from .decorators import prompt, resource, tool
@@ -50,6 +51,7 @@ __all__ = [
     "ResourceLink",
     "Result",
     "Server",
+    "State",
     "StaticResource",
     "Text",
     "Tool",
@@ -88,6 +90,7 @@ _HOMES = {
     "ResourceLink": "results",
     "Result": "_snodo",
     "Server": "server",
+    "State": "_state",
     "StaticResource": "_ready",
     "Text": "results",
     "Tool": "_tool",

@@ -29,6 +29,7 @@ NAMES = [
     "ResourceLink",
     "Result",
     "Server",
+    "State",
     "StaticResource",
     "Text",
     "Tool",
