@@ -324,6 +324,11 @@ impl PyContext {
         drop(before); // after the lock: dropping it may run Python code
     }
 
+    #[getter]
+    fn _input_rounds(&self) -> usize {
+        self.callable.input_rounds()
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "<snodo.Context {} over {}>",
