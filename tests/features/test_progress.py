@@ -396,35 +396,32 @@ import threading
 from snodo import Context, Server
 
 server = Server("heartbeat", version="1.0.0", heartbeat=0.05)
-gate = threading.Event()
+gate = threading.Semaphore(0)
 
 
 @server.tool
 def silent() -> str:
-    gate.wait(20)
-    gate.clear()
+    gate.acquire(timeout=20)
     return "done"
 
 
 @server.tool
 async def silent_async() -> str:
-    await asyncio.to_thread(gate.wait, 20)
-    gate.clear()
+    await asyncio.to_thread(gate.acquire, timeout=20)
     return "done"
 
 
 @server.tool
 def speaks_between(context: Context) -> str:
     context.progress(1, 10)
-    gate.wait(20)
-    gate.clear()
+    gate.acquire(timeout=20)
     context.progress(2, 10)
     return "done"
 
 
 @server.tool
-def release() -> str:
-    gate.set()
+def release(times: int = 1) -> str:
+    gate.release(times)
     return "released"
 """
 
@@ -456,12 +453,13 @@ def test_heart_beats_leave_room_for_the_handlers_own_reports(serve_process: Any)
 @pytest.mark.parametrize("tool", ["silent", "silent_async"])
 def test_there_is_no_heart_beat_for_who_did_not_ask(serve_process: Any, tool: str) -> None:
     session = serve_process(HEARTBEAT)
-    with session.begin_call(tool, token="t") as asked, session.begin_call(tool) as silent:
-        for _ in range(3):
+    with session.begin_call(tool) as silent, session.begin_call("speaks_between", token=1) as asked:
+        # Both have been silent for as long as the one is reported alive.
+        for _ in range(4):
             asked.notice()
-        while not (asked.answered and silent.answered):
-            session.text("release")
-            _, answer = (silent if asked.answered else asked).rest()
-            assert text(answer) == "done"
+        session.text("release", {"times": 2})
+        notices, answer = silent.rest()
+        assert (notices, text(answer)) == ([], "done")
+        asked.rest()
     if isinstance(silent, HttpConversation):
         assert not silent.streamed
