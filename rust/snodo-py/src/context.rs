@@ -326,7 +326,8 @@ impl PyContext {
 
     #[getter]
     fn _input_rounds(&self) -> usize {
-        self.callable.input_rounds()
+        let run = self.run.as_ref();
+        run.map_or(0, |(_, callable)| callable.input_rounds())
     }
 
     fn __repr__(&self) -> String {
