@@ -251,8 +251,12 @@ TOOLS = [
     "streams_async",
 ]
 
-PATIENT = CANCELLED.replace("TIMEOUT", "30").replace("LIMITS", '{"drain_timeout": 0.3}')
+PATIENT = CANCELLED.replace("TIMEOUT", "30").replace(
+    "LIMITS", '{"drain_timeout": 0.3, "eof_timeout": 0.3}'
+)
 HASTY = CANCELLED.replace("TIMEOUT", "0.3").replace("LIMITS", "{}")
+# One of each way to find out.
+SOME = ["sleeps", "polls", "checks", "tracks", "insists_async"]
 # Every call reports and logs to whoever wants it.
 ALL = {"token": "t", "level": "debug"}
 
@@ -321,7 +325,8 @@ def test_a_deadline_cancels(serve_process: Any, tool: str, streamed: bool) -> No
     notices, answer = session.hear(tool, **(ALL if streamed else {}))
     assert answer["error"]["code"] == -32603
     assert "timed out" in answer["error"]["message"]
-    assert all(notice["params"].get("message") != "late" for notice in notices)
+    # Up to its answer the call may still speak.
+    assert notices == [] or streamed
     ended(session, tool)
     session.text("quick")
     if session.transport == "stdio":
@@ -343,7 +348,7 @@ def open_process(write_app: Callable[[str], Path]) -> Iterator[Callable[[str, st
 
 
 @pytest.mark.parametrize("transport", ["http", "stdio"])
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", SOME)
 def test_shutdown_cancels(
     open_process: Callable[[str, str], Any], transport: str, tool: str
 ) -> None:
@@ -357,7 +362,7 @@ def test_shutdown_cancels(
         conversation.leave()
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", SOME)
 def test_the_end_of_input_cancels(open_process: Callable[[str, str], Any], tool: str) -> None:
     session = open_process("stdio", PATIENT)
     session.begin_call(tool, **ALL)
