@@ -75,9 +75,9 @@ class KeyRing:
         """Derive keys from secrets.
 
         Args:
-            secrets: 1 to 8 pairs of id and secret, the current one first. An id is 1 to 32 characters
-                of ``A-Za-z0-9_-``, unique; None derives one from the secret. A secret has at least 32
-                bytes.
+            secrets: 1 to 8 pairs of id and secret, the current one first. An id is 1 to 32
+                characters of ``A-Za-z0-9_-``, unique; None derives one from the secret. A secret
+                has at least 32 bytes.
 
         Raises:
             ValueError: If one of these does not hold.
