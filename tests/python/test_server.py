@@ -49,6 +49,7 @@ def test_options_become_plain_settings() -> None:
         "threads": 3,
         "debug": True,
         "protocols": ["2026-07-28"],
+        "subscriptions": server.notify,
     }
 
 
