@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from ._prompt import Prompt
     from ._ready import DirectoryResource, FileResource, StaticResource
     from ._resource import Resource
-    from ._snodo import Context, Result
+    from ._snodo import Context, Event, Hub, Result
     from ._state import State
+    from ._subscriptions import Filter, Source
     from ._tool import Tool
     from .context import current_context
     from .decorators import prompt, resource, tool
@@ -42,7 +43,10 @@ __all__ = [
     "DirectoryResource",
     "EmbeddedResource",
     "Error",
+    "Event",
     "FileResource",
+    "Filter",
+    "Hub",
     "Image",
     "InputRequest",
     "Message",
@@ -51,6 +55,7 @@ __all__ = [
     "ResourceLink",
     "Result",
     "Server",
+    "Source",
     "State",
     "StaticResource",
     "Text",
@@ -81,7 +86,10 @@ _HOMES = {
     "DirectoryResource": "_ready",
     "EmbeddedResource": "results",
     "Error": "errors",
+    "Event": "_snodo",
     "FileResource": "_ready",
+    "Filter": "_subscriptions",
+    "Hub": "_snodo",
     "Image": "results",
     "InputRequest": "_answer",
     "Message": "results",
@@ -90,6 +98,7 @@ _HOMES = {
     "ResourceLink": "results",
     "Result": "_snodo",
     "Server": "server",
+    "Source": "_subscriptions",
     "State": "_state",
     "StaticResource": "_ready",
     "Text": "results",

@@ -23,6 +23,7 @@ _COUNTS = (
     "cursor_bytes",
     "head_bytes",
     "connections",
+    "streams",
     "running",
     "queued",
     "result_bytes",
@@ -175,6 +176,18 @@ def checked_validator(value: Any) -> Any:
             )
     elif isinstance(value, type) or not callable(getattr(value, "validate", None)):
         raise ConfigurationError("Server validator must have validate(instance, schema)")
+    return value
+
+
+def checked_subscriptions(value: Any) -> Any:
+    """Check where the events of subscriptions come from."""
+    if isinstance(value, bool):
+        return value
+    from ._snodo import Hub
+
+    is_source = not isinstance(value, type) and callable(getattr(value, "listen", None))
+    if not isinstance(value, Hub) and not is_source:
+        raise ConfigurationError("Server subscriptions must be a boolean, a Hub or a Source")
     return value
 
 

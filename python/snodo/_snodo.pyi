@@ -10,7 +10,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from typing import Any, Literal, Self, TypeVar, final, overload
+from typing import Any, Literal, Self, TypedDict, TypeVar, final, overload, type_check_only
 
 from ._answer import Answer, InputRequest
 from ._interview import Answers, Interview
@@ -21,6 +21,8 @@ _J = TypeVar("_J", bound=str | float | list[Any] | dict[str, Any] | None)
 
 __all__ = [
     "Context",
+    "Event",
+    "Hub",
     "KeyRing",
     "Result",
     "Runtime",
@@ -190,6 +192,123 @@ class Result:
 
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class Event:
+    """Something that changed. Immutable.
+
+    ``metadata`` are members for the ``_meta`` of the notification. All builders raise TypeError if
+    it is not a mapping of JSON values, and ValueError if it has a key that ``_meta`` cannot have.
+    """
+
+    @staticmethod
+    def tools_changed(metadata: Mapping[str, Any] | None = None) -> Event:
+        """Say that the list of tools reads otherwise."""
+
+    @staticmethod
+    def prompts_changed(metadata: Mapping[str, Any] | None = None) -> Event:
+        """Say that the list of prompts reads otherwise."""
+
+    @staticmethod
+    def resources_changed(metadata: Mapping[str, Any] | None = None) -> Event:
+        """Say that the list of resources or of templates reads otherwise."""
+
+    @staticmethod
+    def resource_updated(uri: str, metadata: Mapping[str, Any] | None = None) -> Event:
+        """Say that what is at a URI, or below it, reads otherwise.
+
+        Raises:
+            ValueError: If the URI is not absolute.
+        """
+
+    @property
+    def kind(self) -> str:
+        """Which builder made it."""
+
+    @property
+    def uri(self) -> str | None:
+        """Of a resource that was updated, where it is."""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Members for the notification's ``_meta``."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@type_check_only
+class Report(TypedDict):
+    """What became of an event, in listeners."""
+
+    matched: int
+    delivered: int
+    buffered: int
+    dropped: int
+
+@type_check_only
+class Stats(TypedDict):
+    """How a hub fares."""
+
+    subscriptions: int
+    closing: int
+    queued: int
+    dropped: int
+    max_buffer: int
+    overflow: Literal["drop_oldest", "drop_newest"]
+
+@final
+class Hub:
+    """Tells what the application publishes to whoever listens for it.
+
+    Each listener has a queue of its own, so that one that reads slowly keeps nobody waiting. All
+    methods are for any thread and any task, and none blocks. Publishing gives a report: how many
+    listeners the event was for (``matched``), how many waited for it (``delivered``), have it in
+    their queue, or there already one that says the same (``buffered``), and how many lost this
+    event, or their oldest, for want of room (``dropped``).
+    """
+
+    def __new__(
+        cls,
+        *,
+        name: str | None = None,
+        max_buffer: int = 100,
+        overflow: Literal["drop_oldest", "drop_newest"] = "drop_oldest",
+    ) -> Self:
+        """Make a hub without listeners.
+
+        Args:
+            name: For display.
+            max_buffer: Events that may wait for one listener.
+            overflow: Which event a listener loses when there are more.
+
+        Raises:
+            ConfigurationError: If an option cannot hold.
+        """
+
+    @property
+    def name(self) -> str | None:
+        """For display."""
+
+    def publish(self, event: Event) -> Report:
+        """Tell whoever listens for it."""
+
+    def tools_changed(self, metadata: Mapping[str, Any] | None = None) -> Report:
+        """Publish `Event.tools_changed`."""
+
+    def prompts_changed(self, metadata: Mapping[str, Any] | None = None) -> Report:
+        """Publish `Event.prompts_changed`."""
+
+    def resources_changed(self, metadata: Mapping[str, Any] | None = None) -> Report:
+        """Publish `Event.resources_changed`."""
+
+    def resource_updated(self, uri: str, metadata: Mapping[str, Any] | None = None) -> Report:
+        """Publish `Event.resource_updated`."""
+
+    def complete(self) -> None:
+        """End every subscription there is when its queue is empty; later ones are not concerned."""
+
+    def stats(self) -> Stats:
+        """Count: listeners, those that are ending, events that wait, and events lost so far."""
 
 @final
 class Context:

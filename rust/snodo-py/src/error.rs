@@ -45,6 +45,13 @@ pub(crate) fn returned(value: &Bound<'_, PyAny>) -> PyResult<Option<Outcome>> {
     Ok(None)
 }
 
+/// The error that an exception stands for, if it is one to be answered with.
+pub(crate) fn refusal(exception: &Bound<'_, PyAny>) -> Option<Error> {
+    let kind = imports::error(exception.py()).ok()?;
+    let is_error = exception.is_instance(kind).ok()?;
+    is_error.then(|| protocol_error(exception).ok())?
+}
+
 fn known(exception: &Bound<'_, PyBaseException>, call: &Target) -> PyResult<Option<Outcome>> {
     let py = exception.py();
     if let Some(outcome) = returned(exception.as_any())? {

@@ -59,6 +59,14 @@ imported!(
     configuration_error: PyType = "snodo.errors", "ConfigurationError"
 );
 imported!(
+    /// `pump(source, filter, context, kept, pull)`: a coroutine that tells one listener.
+    pump: PyAny = "snodo._subscriptions", "pump"
+);
+imported!(
+    /// What a listener asked for.
+    filter: PyType = "snodo._subscriptions", "Filter"
+);
+imported!(
     /// `set` of the variable behind `current_context()`.
     set_current: PyAny = "snodo.context", "_set_current"
 );

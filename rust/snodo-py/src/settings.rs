@@ -67,16 +67,19 @@ impl<'py> Options<'_, 'py> {
             dialects: self.dialects()?,
             heartbeat: self.heartbeat()?,
             page_size: self.get("page_size")?,
-            subscriptions: self
-                .0
-                .get_item("subscriptions")?
-                .is_some_and(|source| !source.is_none()),
+            subscriptions: self.source()?.is_some(),
             discover_cache: self.cache("discover_cache")?,
             tools_cache: self.cache("tools_cache")?,
             resources_cache: self.cache("resources_cache")?,
             prompts_cache: self.cache("prompts_cache")?,
             limits,
         })
+    }
+
+    /// Where the events of subscriptions come from.
+    pub(crate) fn source(&self) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let source = self.0.get_item("subscriptions")?;
+        Ok(source.filter(|source| !source.is_none()))
     }
 
     fn dialects(&self) -> PyResult<Vec<&'static dyn Dialect>> {
