@@ -274,7 +274,7 @@ def test_thousands_of_cancelled_listeners_on_one_pipe_leave_nothing(open_session
     wanted = {"notifications": {"toolsListChanged": True, "resourceSubscriptions": ["x://marker"]}}
     for start in range(0, 2000, 100):
         batch = b""
-        for id in range(start, start + 100):
+        for id in (f"w{number}" for number in range(start, start + 100)):
             message = request("subscriptions/listen", wanted, id=id)
             cancelled = {
                 "jsonrpc": "2.0",

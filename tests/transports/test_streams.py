@@ -169,19 +169,24 @@ def test_comments_keep_a_quiet_stream_alive(serve_with: Callable[..., Any]) -> N
         assert (notices, answer["result"]["content"][0]["text"]) == ([], "waited")
 
 
-def test_an_answer_that_is_waited_for_gets_no_comments(serve_with: Callable[..., Any]) -> None:
-    """Nothing was said yet, so it may still become plain JSON with a status of its own."""
+@pytest.mark.parametrize("token", [1, None], ids=["asked", "not asked"])
+def test_a_silent_call_is_kept_alive_if_its_client_takes_events(
+    serve_with: Callable[..., Any], token: int | None
+) -> None:
+    """Who asked for nothing gets plain JSON, however long it takes."""
     session: HttpSession = serve_with(HttpSession, keep_alive_interval=0.02)
     with session.listen() as listening:
         assert isinstance(listening, HttpConversation)
-        waiting = session.begin_call("waits", {"reports": False}, token=1)
+        waiting = session.begin_call("waits", {"reports": False}, token=token)
         assert isinstance(waiting, HttpConversation)
         session.server.wait_for_log("waits begins")
-        for _ in range(3):
+        for _ in range(5):
             listening.wait_for_comment()
         session.text("release")
-        assert waiting.rest()[1]["result"]["content"][0]["text"] == "waited"
-        assert not waiting.streamed
+        notices, answer = waiting.rest()
+        assert (notices, answer["result"]["content"][0]["text"]) == ([], "waited")
+        assert waiting.streamed is (token is not None)
+        assert (waiting.comments > 0) is waiting.streamed
 
 
 # Shutdown
