@@ -151,6 +151,7 @@ class HttpConversation(Conversation):
             while len(self._received) < length:
                 self._more()
             body = bytes(self._received[:length])
+            self.connection.close()
             assert self.headers["content-type"] == "application/json", self.headers
             message: Message = json.loads(body)
             assert "method" not in message, message

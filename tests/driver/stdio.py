@@ -120,6 +120,7 @@ class StdioSession(ProcessSession):
                     continue
                 if "method" in message:
                     self.strays.append(message)
+                    continue
                 self._answers[message.get("id")] = message
                 self._arrived.notify_all()
 

@@ -78,9 +78,15 @@ asked.length = 0;
 const advice = await client.getPrompt({ name: 'advise', arguments: { topic: 'tea' } });
 
 const progress = [];
+const work = { name: 'works', arguments: { until_heard: true } };
 await client.callTool(
-    { name: 'works', arguments: {}, _meta: { 'io.modelcontextprotocol/logLevel': 'info' } },
-    { onprogress: report => progress.push([report.progress, report.total, report.message]) }
+    { ...work, _meta: { 'io.modelcontextprotocol/logLevel': 'info' } },
+    {
+        onprogress: report => {
+            progress.push([report.progress, report.total, report.message]);
+            if (report.progress === 3) client.callTool({ name: 'hears', arguments: {} });
+        }
+    }
 );
 await client.callTool({ name: 'works', arguments: {} }); // asks for neither
 

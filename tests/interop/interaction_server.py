@@ -1,5 +1,6 @@
 """What other people's clients are asked and told: questions of each kind, progress, log, news."""
 
+import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
@@ -103,14 +104,27 @@ async def advise(topic: str, context: Context) -> str:
     return f"Advise on {topic}, {word}."
 
 
+heard = asyncio.Event()
+
+
 @server.tool
-def works(context: Context) -> str:
+async def works(context: Context, until_heard: bool = False) -> str:
     """Report progress and log."""
     for done in range(1, 4):
         context.progress(done, 3, f"step {done}")
     context.log("debug", "not wanted")
     context.log("warning", {"slow": True}, logger="worker")
+    if until_heard:
+        await heard.wait()
+        heard.clear()
     return "worked"
+
+
+@server.tool
+async def hears() -> str:
+    """Let the work end."""
+    heard.set()
+    return "heard"
 
 
 @server.tool
