@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._subject import Declaration
     from ._subscriptions import Source
 
+    Secret: TypeAlias = bytes | str
     F = TypeVar("F", bound=Callable[..., Any])
     Completer: TypeAlias = Callable[..., Any] | Sequence[str]
     L = TypeVar("L", bound=Callable[..., AbstractAsyncContextManager[Any] | AsyncIterator[Any]])
@@ -68,6 +69,8 @@ class Server:
         debug: bool = False,
         protocols: Iterable[str] | None = None,
         subscriptions: bool | Hub | Source = True,
+        secret: Secret | Sequence[Secret | tuple[str, Secret]] | None = None,
+        heartbeat: float | None = None,
     ) -> None:
         """Take identity and policies.
 
@@ -94,6 +97,12 @@ class Server:
             protocols: Revisions to speak; None for all.
             subscriptions: Whether clients may listen for changes, or where these come from: a
                 `Hub`, which may be of several servers, or a `Source` of your own.
+            secret: What `State` and ``context.ask`` seal with, where a call may be continued by
+                another process: at least 32 bytes, or 1 to 8 of them or ``(id, secret)`` pairs, the
+                current one first. None for those of ``SNODO_SECRET`` (separated by commas), or
+                without it for one that this process makes up and nobody else knows.
+            heartbeat: Seconds that a call may be silent before its progress is told again by
+                itself, to a client that asked for progress; None for never.
 
         Raises:
             ConfigurationError: If an option cannot hold.
@@ -133,6 +142,10 @@ class Server:
         self._debug = debug
         self._protocols = _options.checked_protocols(protocols)
         self._subscriptions = _options.checked_subscriptions(subscriptions)
+        self._secrets = (
+            None if secret is None else _options.checked_secrets("Server secret", secret)
+        )
+        self._heartbeat = None if heartbeat is None else _options.seconds("heartbeat", heartbeat)
         if icons is not None:
             self._info["icons"] = _options.checked_icons(icons)
         self._components = Components()
@@ -564,8 +577,9 @@ class Server:
     def _settings(self) -> dict[str, Any]:
         """Give the policies as plain values.
 
-        Caches are ``(ttl_ms, scope)``; times are seconds.
+        Caches are ``(ttl_ms, scope)``; times are seconds; secrets are ``(id or None, secret)``.
         """
+        secrets = self._secrets
         return {
             "server_info": dict(self._info),
             "instructions": self._instructions,
@@ -578,6 +592,8 @@ class Server:
             "debug": self._debug,
             "protocols": list(self._protocols),
             "subscriptions": self._source(),
+            "secret": _options.environment_secrets() if secrets is None else secrets,
+            "heartbeat": self._heartbeat,
         }
 
     def _hub(self) -> Hub | None:

@@ -324,6 +324,12 @@ impl PyContext {
         drop(before); // after the lock: dropping it may run Python code
     }
 
+    #[getter]
+    fn _input_rounds(&self) -> usize {
+        let run = self.run.as_ref();
+        run.map_or(0, |(_, callable)| callable.input_rounds())
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "<snodo.Context {} over {}>",

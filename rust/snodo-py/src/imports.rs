@@ -83,8 +83,8 @@ imported!(
     once: PyAny = "snodo._interview", "once"
 );
 imported!(
-    /// What `ask` raises to end a run whose questions have no answer yet.
-    input_needed: PyType = "snodo._interview", "InputNeeded"
+    /// `needed_in(exception)`: what `ask` raised to end a run, out of what the run ended with.
+    needed_in: PyAny = "snodo._interview", "needed_in"
 );
 imported!(
     /// `track(context, items, total, message)`

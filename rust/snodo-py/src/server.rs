@@ -51,6 +51,7 @@ impl PyRuntime {
             validator: given.validator()?,
             debug: given.get::<bool>("debug")?.unwrap_or(false),
             result_bytes: given.limits()?.result_bytes,
+            input_rounds: given.limits()?.input_rounds,
             state: State::default(),
             keys: server_keys(options)?,
         };

@@ -172,6 +172,7 @@ fn set_limit(limits: &mut Limits, name: &str, value: &Bound<'_, PyAny>) -> PyRes
         "running" => limits.running = count()?,
         "queued" => limits.queued = count()?,
         "result_bytes" => limits.result_bytes = count()?,
+        "input_rounds" => limits.input_rounds = count()?,
         "head_timeout" => limits.head_timeout = time()?,
         "body_timeout" => limits.body_timeout = time()?,
         "write_timeout" => limits.write_timeout = time()?,
