@@ -7,6 +7,7 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ._report import report
+from .errors import Cancelled
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
@@ -107,8 +108,10 @@ async def pump(source: Any, filter: Filter, context: Context, kept: Context, pul
     except BaseException as error:
         from asyncio import CancelledError
 
-        if isinstance(error, CancelledError) and pull.closed:
+        if pull.closed and isinstance(error, CancelledError):
             raise
+        if pull.closed and isinstance(error, Cancelled):
+            return
         if not pull.refuses(error):
             report("subscription source", type(source).__name__, error)
         pull.fail(error)
