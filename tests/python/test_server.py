@@ -51,9 +51,9 @@ def test_options_become_plain_settings() -> None:
         "threads": 3,
         "debug": True,
         "protocols": ["2026-07-28"],
-        "subscriptions": server.notify,
         "secret": [("new", b"n" * 32), (None, b"o" * 32)],
         "heartbeat": 5.0,
+        "subscriptions": server.notify,
     }
 
 
