@@ -118,6 +118,37 @@ def wire():
                             "mode": "url", "message": "m", "url": "https://example.com/"}}}})
 
 
+def form(**properties):
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    return elicit.form("?", schema)
+
+
+FIELDS = {
+    "short": form(v={"type": "string", "minLength": 1, "maxLength": 2}),
+    "email": form(v={"type": "string", "format": "email"}),
+    "uri": form(v={"type": "string", "format": "uri"}),
+    "date": form(v={"type": "string", "format": "date"}),
+    "date-time": form(v={"type": "string", "format": "date-time"}),
+    "choice": form(v={"type": "string", "enum": ["a", "b"], "enumNames": ["A", "B"]}),
+    "titled": form(v={"type": "string", "oneOf": [{"const": "a", "title": "A"}]}),
+    "number": form(v={"type": "number", "minimum": 0, "maximum": 1}),
+    "integer": form(v={"type": "integer"}),
+    "boolean": form(v={"type": "boolean"}),
+    "choices": form(v={"type": "array", "minItems": 1, "maxItems": 2,
+                       "items": {"type": "string", "enum": ["a", "b"]}}),
+    "titled choices": form(v={"type": "array",
+                              "items": {"anyOf": [{"const": "a", "title": "A"}]}}),
+}
+
+
+@server.tool
+def field(kind: str, context: Context):
+    answer = FIELDS[kind].response(context, "x")
+    if answer is None:
+        return Result.input_required(input_requests={"x": FIELDS[kind]})
+    return Result.structured({"v": answer.value["v"]})
+
+
 BAD = {
     "unknown method": {"method": "tools/list"},
     "envelope": {"jsonrpc": "2.0", "id": 1, "method": "roots/list"},
@@ -318,6 +349,44 @@ def test_an_answer_that_does_not_fit_is_refused_without_repeating_it(
     refused = serve(MRTR).refusal("tools/call", params, clientCapabilities=ABLE)
     what = {"word": "sampling", "dirs": "roots"}.get(key, "elicitation")
     assert refused.error == {"code": -32602, "message": f"Invalid {what} response"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "good", "bad"),
+    [
+        ("short", ["a", "茶茶", "🏴🏴"], ["", "abc", "e\u0301e", 5, None]),
+        ("email", ["a@b.c", "é@x"], ["a", "a b@c", "@", "a@", "@b"]),
+        ("uri", ["https://a.example/x", "urn:x"], ["/x", "x", ""]),
+        ("date", ["2026-07-28", "2024-02-29"], ["2026-02-29", "28.7.2026", "2026-07-28T00:00:00Z"]),
+        (
+            "date-time",
+            ["2026-07-28T01:02:03Z", "2026-07-28t01:02:03.5+02:00", "2026-07-28t01:02:03z"],
+            ["2026-07-28", "2026-07-28T01:02:03", "2026-07-28T25:00:00Z"],
+        ),
+        ("choice", ["a", "b"], ["A", "c", "", None]),
+        ("titled", ["a"], ["A", "b"]),
+        ("number", [0, 1, 0.5], [-0.1, 1.1, "1", True]),
+        ("integer", [0, -7, 2**62], [1.5, "1", False]),
+        ("boolean", [True, False], [0, "true", None]),
+        ("choices", [["a"], ["b", "a"]], [[], ["a", "b", "a"], ["c"], "a", [1]]),
+        ("titled choices", [[], ["a"]], [["A"], {"a": True}]),
+    ],
+)
+def test_every_kind_of_field_takes_what_it_says_and_nothing_else(
+    serve: Any, kind: str, good: list[Any], bad: list[Any]
+) -> None:
+    session = serve(MRTR)
+
+    def answered(value: Any) -> dict[str, Any]:
+        answer = {"x": {"action": "accept", "content": {"v": value}}}
+        return {"name": "field", "arguments": {"kind": kind}, "inputResponses": answer}
+
+    for value in good:
+        result = session.ask("tools/call", answered(value), clientCapabilities=ABLE)
+        assert result["structuredContent"] == {"v": value}
+    for value in bad:
+        refused = session.refusal("tools/call", answered(value), clientCapabilities=ABLE)
+        assert refused.message == "Invalid elicitation response", value
 
 
 def test_extra_fields_of_an_answer_are_let_pass(serve: Any) -> None:
