@@ -304,6 +304,52 @@ def wrong(how: str, context: Context) -> str:
     return "accepted"
 
 
+async def ask_one(context, key):
+    return (await context.ask(key, elicit.form(f"{key}?", str))).value
+
+
+@server.tool
+async def in_a_thread(context: Context) -> str:
+    return (await asyncio.to_thread(context.ask, "a", elicit.form("a?", str))).value
+
+
+@server.tool
+async def in_tasks(context: Context) -> str:
+    return " ".join(await asyncio.gather(*(ask_one(context, key) for key in "abc")))
+
+
+@server.tool
+async def in_a_group(context: Context) -> str:
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(ask_one(context, key)) for key in "abc"]
+    return " ".join(task.result() for task in tasks)
+
+
+@server.tool
+async def within_a_time(context: Context) -> str:
+    async with asyncio.timeout(20):
+        return await asyncio.wait_for(ask_one(context, "a"), 20)
+
+
+@server.tool
+async def shielded(context: Context) -> str:
+    return await asyncio.shield(ask_one(context, "a"))
+
+
+@server.tool
+def in_a_generator(context: Context):
+    yield "before"
+    yield context.ask("a", elicit.form("a?", str)).value
+    yield "after"
+
+
+@server.tool
+async def in_an_async_generator(context: Context):
+    yield "before"
+    yield await ask_one(context, "a")
+    yield "after"
+
+
 @server.tool
 def reports(context: Context) -> str:
     context.progress(1)
@@ -651,6 +697,27 @@ def test_a_question_passes_by_what_catches_exceptions(serve: Any, tool: str) -> 
     _, result = session.interview(tool, {"x": accept("through")})
     assert text(result) == "through"
     assert log(session) == ["cleaned up", "cleaned up"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "said", "at_once"),
+    [
+        ("in_a_thread", "A", ["a"]),
+        ("in_tasks", "A B C", ["a", "b", "c"]),
+        ("in_a_group", "A B C", ["a", "b", "c"]),
+        ("within_a_time", "A", ["a"]),
+        ("shielded", "A", ["a"]),
+        ("in_a_generator", '["before","A","after"]', ["a"]),
+        ("in_an_async_generator", '["before","A","after"]', ["a"]),
+    ],
+)
+def test_a_question_may_come_from_wherever_asyncio_takes_it(
+    serve: Any, tool: str, said: str, at_once: list[str]
+) -> None:
+    session = serve(ASK)
+    asked, result = session.interview(tool, lambda key, question: accept(key.upper()))
+    assert text(result) == said
+    assert [sorted(found) for found in keys(asked)] == [at_once]
 
 
 @pytest.mark.parametrize("how", ["key", "no request", "nothing"])

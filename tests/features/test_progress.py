@@ -421,7 +421,8 @@ def speaks_between(context: Context) -> str:
 
 @server.tool
 def release(times: int = 1) -> str:
-    gate.release(times)
+    for _ in range(times):
+        gate.release()
     return "released"
 """
 
@@ -463,3 +464,19 @@ def test_there_is_no_heart_beat_for_who_did_not_ask(serve_process: Any, tool: st
         asked.rest()
     if isinstance(silent, HttpConversation):
         assert not silent.streamed
+
+
+def test_a_call_that_is_cancelled_is_reported_alive_no_more(serve_process: Any) -> None:
+    session = serve_process(HEARTBEAT)
+    with session.begin_call("silent_async", token="c") as clock:
+        cancelled = session.begin_call("silent_async", token="t")
+        cancelled.notice()
+        cancelled.leave()
+        clock.notice()
+        session.text("release", {"times": 0})  # the server has read the cancellation by now
+        before = len(cancelled.late)
+        for _ in range(5):
+            clock.notice()
+        assert len(cancelled.late) == before
+        session.text("release", {"times": 2})
+        clock.rest()

@@ -287,6 +287,21 @@ def test_thousands_of_cancelled_listeners_on_one_pipe_leave_nothing(open_session
     settles(session, before)
 
 
+def test_a_thousand_listeners_are_told_and_cost_little(open_session: Open) -> None:
+    session = open_session("http")
+    before = left(session)
+    level = memory(session.server)
+    listening = [session.listen(resourceSubscriptions=["x://marker"]) for _ in range(1000)]
+    assert (memory(session.server) - level) / 1000 < 20 << 10
+    with others_are_served(session):
+        session.text("storms", {"times": 0})
+        for conversation in listening:
+            assert conversation.notice(30)["params"]["uri"] == "x://marker"
+    for conversation in listening:
+        conversation.leave()
+    settles(session, before)
+
+
 # Clients that do not read
 
 

@@ -189,6 +189,38 @@ def test_a_silent_call_is_kept_alive_if_its_client_takes_events(
         assert (waiting.comments > 0) is waiting.streamed
 
 
+def test_no_time_limit_of_anything_else_ends_a_stream(serve_with: Callable[..., Any]) -> None:
+    times = ("head_timeout", "body_timeout", "write_timeout", "keep_alive_interval")
+    session: HttpSession = serve_with(HttpSession, **dict.fromkeys(times, 0.05))
+    with session.listen(**WANTED) as listening, session.begin_call("waits", token=1) as waiting:
+        assert isinstance(listening, HttpConversation)
+        assert isinstance(waiting, HttpConversation)
+        waiting.notice()
+        for _ in range(5):
+            listening.wait_for_comment()
+            waiting.wait_for_comment()
+        session.text("changes")
+        assert listening.notice()["method"] == "notifications/tools/list_changed"
+        session.text("release")
+        assert waiting.rest()[1]["result"]["content"][0]["text"] == "waited"
+
+
+def test_the_time_for_a_call_is_no_time_for_a_subscription(
+    write_app: Callable[[str], Path],
+) -> None:
+    source = STREAMS.replace("limits=LIMITS", 'timeout=0.1, limits={"keep_alive_interval": 0.05}')
+    session = HttpSession(write_app(source))
+    try:
+        with session.listen(**WANTED) as listening:
+            assert isinstance(listening, HttpConversation)
+            for _ in range(6):
+                listening.wait_for_comment()
+            session.text("changes")
+            assert listening.notice()["method"] == "notifications/tools/list_changed"
+    finally:
+        session.close()
+
+
 # Shutdown
 
 
