@@ -27,7 +27,14 @@ _COUNTS = (
     "queued",
     "result_bytes",
 )
-_TIMES = ("head_timeout", "body_timeout", "write_timeout", "eof_timeout", "drain_timeout")
+_TIMES = (
+    "head_timeout",
+    "body_timeout",
+    "write_timeout",
+    "eof_timeout",
+    "drain_timeout",
+    "keep_alive_interval",
+)
 
 
 class Cache:

@@ -7,6 +7,7 @@ use crate::dialect::Dialect;
 use crate::envelope::Id;
 use crate::json::{Json, Object};
 use crate::meta::{self, Trace};
+use crate::notice::{Level, Notice};
 
 /// How a message came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +63,8 @@ pub struct Context {
     pub arrival: Arrival,
     /// `params._meta` as sent (`clientInfo`, `clientCapabilities`, progress token, trace keys …).
     pub meta: Object,
+    /// From which level on the client wants log entries; `None`: it wants none.
+    pub log_level: Option<Level>,
     /// Answers to the input that the previous round asked for.
     pub input_responses: Option<Object>,
     /// Continuation state that the previous round handed out; not verified here.
@@ -89,6 +92,19 @@ impl Context {
     /// Where the client wants progress reported: an [`Id`]-like string or integer.
     pub fn progress_token(&self) -> Option<&Json> {
         self.meta.get(meta::PROGRESS_TOKEN)
+    }
+
+    /// Whether the client wants to hear anything before the answer.
+    pub fn wants_notices(&self) -> bool {
+        self.progress_token().is_some() || self.log_level.is_some()
+    }
+
+    /// Whether the client wants to hear this.
+    pub fn wants(&self, notice: &Notice) -> bool {
+        match notice {
+            Notice::Progress(_) => self.progress_token().is_some(),
+            Notice::Log(entry) => self.log_level.is_some_and(|level| entry.level >= level),
+        }
     }
 
     /// Where the request stands in a distributed trace.

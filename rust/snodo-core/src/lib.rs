@@ -15,6 +15,7 @@ pub mod json;
 pub mod limits;
 pub mod meta;
 pub mod mrtr;
+pub mod notice;
 pub mod operation;
 pub mod outcome;
 pub mod page;

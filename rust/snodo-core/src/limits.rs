@@ -62,6 +62,21 @@ pub const URI_TEMPLATE_VARIABLES: usize = 32;
 /// plain list is cut to this and says so; a result that claims more: -32603.
 pub const COMPLETION_VALUES: usize = 100;
 
+/// Bytes of the message of a progress report. Longer: cut, as it is for people to look at.
+pub const PROGRESS_MESSAGE_BYTES: usize = 4096;
+
+/// Bytes of what one log entry says, as JSON. More: refused where it is said.
+pub const LOG_ENTRY_BYTES: usize = 64 << 10;
+
+/// Progress reports and log entries of one request. More: not sent.
+pub const NOTICES: usize = 10_000;
+
+/// Of these, those that wait for a client that reads slowly. More: the older progress is left out.
+pub const NOTICES_PENDING: usize = 1024;
+
+/// Bytes of log entries that wait for a client that reads slowly. More: the oldest are left out.
+pub const NOTICE_BYTES_PENDING: usize = 1 << 20;
+
 /// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -98,6 +113,9 @@ pub struct Limits {
     pub eof_timeout: Duration,
     /// Time a write may make no progress. Longer: the connection is dropped; stdio ends.
     pub write_timeout: Duration,
+    /// Time an event stream may be silent. Longer: a comment is sent, so that nothing on the way takes
+    /// the connection for dead.
+    pub keep_alive_interval: Duration,
     /// Bytes of an encoded result. Larger: -32603; a model cannot read it anyway.
     pub result_bytes: usize,
 }
@@ -121,6 +139,7 @@ impl Default for Limits {
             drain_timeout: Duration::from_secs(10),
             eof_timeout: Duration::from_secs(1),
             write_timeout: Duration::from_secs(5),
+            keep_alive_interval: Duration::from_secs(15),
             result_bytes: 64 << 20,
         }
     }

@@ -1,5 +1,7 @@
 //! What a server is once nothing can change it any more: who it is, what it offers, its policies.
 
+use std::time::Duration;
+
 use crate::dialect::{Dialect, Rendered};
 use crate::json::Object;
 use crate::limits::Limits;
@@ -53,6 +55,8 @@ pub struct Settings {
     pub dialects: Vec<&'static dyn Dialect>,
     /// Bounds.
     pub limits: Limits,
+    /// Silence after which a call whose client follows its progress gives a sign of life.
+    pub heartbeat: Option<Duration>,
     /// Entries in one page of a list; `None` for all.
     pub page_size: Option<usize>,
     /// Policy of `server/discover`.

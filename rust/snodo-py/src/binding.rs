@@ -42,7 +42,7 @@ impl Passing {
         &self,
         py: Python<'py>,
         call: &Target,
-        arguments: Object,
+        arguments: &Object,
         context: &Bound<'py, PyContext>,
     ) -> PyResult<Bindings<'py>> {
         match self {
@@ -106,7 +106,7 @@ impl Slot {
         })
     }
 
-    fn value<'py>(&self, py: Python<'py>, given: Option<Json>) -> PyResult<Bound<'py, PyAny>> {
+    fn value<'py>(&self, py: Python<'py>, given: Option<&Json>) -> PyResult<Bound<'py, PyAny>> {
         let Some(given) = given else {
             return match &self.default {
                 Some(default) => Ok(default.bind(py).clone()),
@@ -118,10 +118,10 @@ impl Slot {
         };
         let value = match (self.number, given) {
             (Number::Int, Json::Float(number)) if number.fract() == 0.0 => {
-                PyFloat::new(py, number).call_method0(intern!(py, "__int__"))?
+                PyFloat::new(py, *number).call_method0(intern!(py, "__int__"))?
             }
             #[expect(clippy::cast_precision_loss, reason = "that is what float() does")]
-            (Number::Float, Json::Int(number)) => PyFloat::new(py, number as f64).into_any(),
+            (Number::Float, Json::Int(number)) => PyFloat::new(py, *number as f64).into_any(),
             (Number::Float, Json::Big(digits)) => {
                 PyFloat::new(py, digits.parse().unwrap_or(f64::MAX)).into_any()
             }
@@ -138,7 +138,7 @@ impl Slot {
 fn bind_raw<'py>(
     py: Python<'py>,
     call: &Target,
-    arguments: Object,
+    arguments: &Object,
     context: &Bound<'py, PyContext>,
 ) -> PyResult<Bindings<'py>> {
     let arguments = object_to_python(py, arguments)?;
@@ -158,11 +158,11 @@ fn bind_uri<'py>(py: Python<'py>, call: &Target) -> PyResult<Bindings<'py>> {
 
 fn bind_completer<'py>(
     py: Python<'py>,
-    mut arguments: Object,
+    arguments: &Object,
     context: Option<&Bound<'py, PyContext>>,
 ) -> PyResult<Bindings<'py>> {
-    let value = to_python(py, arguments.take("value").unwrap_or(Json::Null))?;
-    let given = match arguments.take("arguments") {
+    let value = to_python(py, arguments.get("value").unwrap_or(&Json::Null))?;
+    let given = match arguments.get("arguments") {
         Some(Json::Object(given)) => object_to_python(py, given)?,
         _ => PyDict::new(py),
     };
@@ -176,14 +176,14 @@ fn bind_completer<'py>(
 fn bind_slots<'py>(
     py: Python<'py>,
     slots: &[Slot],
-    mut arguments: Object,
+    arguments: &Object,
     context: &Bound<'py, PyContext>,
 ) -> PyResult<Bindings<'py>> {
     let mut positional = Vec::with_capacity(slots.len());
     let mut named: Option<Bound<'py, PyDict>> = None;
     for slot in slots {
         let value = match &slot.key {
-            Some(key) => slot.value(py, arguments.take(key))?,
+            Some(key) => slot.value(py, arguments.get(key))?,
             None => context.into_bound_py_any(py)?,
         };
         match &slot.keyword {

@@ -8,8 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString};
-use snodo_core::call::Target;
-use snodo_core::context::Context;
+use snodo_core::call::{Call, Target};
 use snodo_core::error::Error;
 use snodo_core::json::Object;
 use snodo_core::outcome::{Outcome, Value};
@@ -149,14 +148,12 @@ impl PyCallable {
 
     /// Makes the call's context the current one of this thread.
     pub(crate) fn enter<'py>(
-        &self,
+        self: &Arc<Self>,
         py: Python<'py>,
-        context: Arc<Context>,
+        call: Call,
         reply: &Reply,
     ) -> PyResult<Bound<'py, PyContext>> {
-        let cancel = reply.cancelled().clone();
-        let context = PyContext::new(context, cancel, self.terms.state.clone());
-        let context = Bound::new(py, context)?;
+        let context = Bound::new(py, PyContext::new(call, self.clone(), reply))?;
         imports::set_current(py)?.call1((&context,))?;
         Ok(context)
     }
@@ -164,16 +161,17 @@ impl PyCallable {
     /// Turns what was sent into what the function takes. `Err`: the outcome is known without it.
     pub(crate) fn bind<'py>(
         &self,
-        py: Python<'py>,
-        call: &Target,
-        arguments: Object,
         context: &Bound<'py, PyContext>,
     ) -> Result<Bindings<'py>, Outcome> {
+        let py = context.py();
+        let Call {
+            target, arguments, ..
+        } = context.get().call();
         if let Some(check) = &self.check_arguments {
-            self.check(py, check, &arguments)?;
+            self.check(py, check, arguments)?;
         }
-        let bound = self.passing.bind(py, call, arguments, context);
-        bound.map_err(|error| self.outcome_of_error(py, call, error))
+        let bound = self.passing.bind(py, target, arguments, context);
+        bound.map_err(|error| self.outcome_of_error(py, target, error))
     }
 
     pub(crate) fn function<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
@@ -203,6 +201,11 @@ impl PyCallable {
     /// What a raised exception becomes.
     pub(crate) fn outcome_of_error(&self, py: Python<'_>, call: &Target, error: PyErr) -> Outcome {
         error::outcome_of(py, self, call, error)
+    }
+
+    /// What the lifespan yielded.
+    pub(crate) fn state(&self) -> &State {
+        &self.terms.state
     }
 
     /// Whether exceptions of the function are shown to the client.
@@ -255,7 +258,7 @@ impl PyCallable {
     }
 
     fn check(&self, py: Python<'_>, check: &Py<PyAny>, arguments: &Object) -> Result<(), Outcome> {
-        let accepted = object_to_python(py, arguments.clone())
+        let accepted = object_to_python(py, arguments)
             .and_then(|arguments| check.bind(py).call1((arguments,)))
             .and_then(|accepted| accepted.extract::<bool>());
         match accepted {
@@ -298,7 +301,7 @@ fn plain<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyAny>>
         ..Default::default()
     };
     match snodo_core::json::parse(text, &limits) {
-        Ok(value) => to_python(py, value),
+        Ok(value) => to_python(py, &value),
         Err(error) => Err(pyo3::exceptions::PyValueError::new_err(error.to_string())),
     }
 }

@@ -1,34 +1,57 @@
-//! The request as a handler sees it: facts of the call, read when asked for.
+//! The request as a handler sees it: facts of the call, read when asked for, and the ways to speak
+//! before it is answered.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use snodo_core::context::{Context, Transport};
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
+use snodo_core::call::Call;
+use snodo_core::context::Transport;
 use snodo_core::envelope::Id;
-use snodo_core::json::{Json, Object};
+use snodo_core::json::Object;
+use snodo_core::limits::LOG_ENTRY_BYTES;
 use snodo_core::meta;
+use snodo_core::notice::{Amount, Entry, Level, Notice, Progress};
 use snodo_server::cancel::CancelToken;
+use snodo_server::handler::Reply;
+use snodo_server::voice::Voice;
 
-use crate::callable::State;
-use crate::convert::{object_to_python, to_python};
+use crate::callable::PyCallable;
+use crate::convert::{encode, object_to_python, to_python};
+use crate::imports;
 
 /// The request a handler serves.
 #[pyclass(frozen, name = "Context", module = "snodo")]
 pub(crate) struct PyContext {
-    context: Arc<Context>,
+    call: Call,
+    callable: Arc<PyCallable>,
     cancel: CancelToken,
-    state: State,
+    voice: Option<Voice>,
+    /// What `ask` and `once` remember of this run: theirs alone.
+    interview: Mutex<Option<Py<PyAny>>>,
 }
 
 impl PyContext {
-    pub(crate) fn new(context: Arc<Context>, cancel: CancelToken, state: State) -> Self {
+    pub(crate) fn new(call: Call, callable: Arc<PyCallable>, reply: &Reply) -> Self {
         Self {
-            context,
-            cancel,
-            state,
+            call,
+            callable,
+            cancel: reply.cancelled().clone(),
+            voice: reply.voice().cloned(),
+            interview: Mutex::default(),
         }
+    }
+
+    pub(crate) fn call(&self) -> &Call {
+        &self.call
+    }
+
+    fn meta_value<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let value = self.call.context.meta.get(key);
+        value.map(|value| to_python(py, value)).transpose()
     }
 }
 
@@ -36,17 +59,15 @@ impl PyContext {
 impl PyContext {
     #[getter]
     fn auth<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.context
-            .arrival
-            .principal
-            .clone()
+        let principal = self.call.context.arrival.principal.as_ref();
+        principal
             .map(|principal| to_python(py, principal))
             .transpose()
     }
 
     #[getter]
     fn request_id<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match &self.context.id {
+        match &self.call.context.id {
             Id::Int(id) => id.into_bound_py_any(py),
             Id::String(id) => id.into_bound_py_any(py),
         }
@@ -54,12 +75,12 @@ impl PyContext {
 
     #[getter]
     fn method(&self) -> &'static str {
-        self.context.method
+        self.call.context.method
     }
 
     #[getter]
     fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        object_to_python(py, self.context.meta.clone())
+        object_to_python(py, &self.call.context.meta)
     }
 
     #[getter]
@@ -68,19 +89,20 @@ impl PyContext {
     }
 
     #[getter]
-    fn client_capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let declared = self.context.meta.get(meta::CLIENT_CAPABILITIES).cloned();
-        to_python(py, declared.unwrap_or(Json::Object(Object::new())))
+    fn client_capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let nothing = Object::new();
+        let declared = self.call.context.client_capabilities();
+        object_to_python(py, declared.unwrap_or(&nothing))
     }
 
     #[getter]
     fn protocol_version(&self) -> &'static str {
-        self.context.dialect.version()
+        self.call.context.protocol_version()
     }
 
     #[getter]
     fn transport(&self) -> &'static str {
-        match self.context.arrival.transport {
+        match self.call.context.arrival.transport {
             Transport::Http => "http",
             Transport::Stdio => "stdio",
             Transport::Direct => "direct",
@@ -90,7 +112,7 @@ impl PyContext {
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        let Some(headers) = &self.context.arrival.headers else {
+        let Some(headers) = &self.call.context.arrival.headers else {
             return Ok(dict);
         };
         for (name, value) in headers.all() {
@@ -106,22 +128,19 @@ impl PyContext {
 
     #[getter]
     fn input_responses<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        self.context
-            .input_responses
-            .clone()
-            .map(|given| object_to_python(py, given))
-            .transpose()
+        let given = self.call.context.input_responses.as_ref();
+        given.map(|given| object_to_python(py, given)).transpose()
     }
 
     #[getter]
     fn request_state(&self) -> Option<&str> {
-        self.context.request_state.as_deref()
+        self.call.context.request_state.as_deref()
     }
 
     #[getter]
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        let trace = meta::Trace::read(&self.context.meta);
+        let trace = self.call.context.trace();
         let members = [
             ("traceparent", trace.traceparent),
             ("tracestate", trace.tracestate),
@@ -136,31 +155,173 @@ impl PyContext {
     }
 
     #[getter]
+    fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        self.callable.state().get(py)
+    }
+
+    #[getter]
     fn cancelled(&self) -> bool {
         self.cancel.reason().is_some()
     }
 
-    #[getter]
-    fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        self.state.get(py)
+    fn check_cancelled(&self, py: Python<'_>) -> PyResult<()> {
+        if self.cancelled() {
+            return Err(PyErr::from_type(imports::cancelled(py)?.clone(), ()));
+        }
+        Ok(())
+    }
+
+    #[pyo3(signature = (done, total=None, message=None))]
+    fn progress(
+        &self,
+        py: Python<'_>,
+        done: &Bound<'_, PyAny>,
+        total: Option<&Bound<'_, PyAny>>,
+        message: Option<&Bound<'_, PyString>>,
+    ) -> PyResult<&'static Py<Done>> {
+        // Held to the rules although nobody listens: a mistake must not wait for a client that does.
+        let done = amount(done, "done")?;
+        let total = total.map(|total| amount(total, "total")).transpose()?;
+        if let Some(voice) = &self.voice {
+            let message = message.map(|message| message.extract()).transpose()?;
+            voice.say(Notice::Progress(Progress::new(done, total, message)));
+        }
+        Done::one(py)
+    }
+
+    #[pyo3(signature = (level, data, logger=None))]
+    fn log(
+        &self,
+        py: Python<'_>,
+        level: &str,
+        data: &Bound<'_, PyAny>,
+        logger: Option<String>,
+    ) -> PyResult<&'static Py<Done>> {
+        let named = Level::named(level).ok_or_else(|| {
+            let levels = meta::LOG_LEVELS.join(", ");
+            PyValueError::new_err(format!("level must be one of {levels}, not {level:?}"))
+        })?;
+        let wanted = self
+            .call
+            .context
+            .log_level
+            .is_some_and(|from| named >= from);
+        if let Some(voice) = self.voice.as_ref().filter(|_| wanted) {
+            let data = encode(data, LOG_ENTRY_BYTES).map_err(|refusal| {
+                PyTypeError::new_err(format!("data cannot be sent as JSON: {refusal}"))
+            })?;
+            voice.say(Notice::Log(Entry {
+                level: named,
+                logger,
+                data,
+            }));
+        }
+        Done::one(py)
+    }
+
+    #[pyo3(signature = (items, total=None, message=None))]
+    fn track<'py>(
+        slf: &Bound<'py, Self>,
+        items: &Bound<'py, PyAny>,
+        total: Option<&Bound<'py, PyAny>>,
+        message: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        imports::track(slf.py())?.call1((slf, items, total, message))
+    }
+
+    #[pyo3(signature = (key, request=None, /))]
+    fn ask<'py>(
+        slf: &Bound<'py, Self>,
+        key: &Bound<'py, PyAny>,
+        request: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        imports::ask(slf.py())?.call1((slf, key, request))
+    }
+
+    fn once<'py>(
+        slf: &Bound<'py, Self>,
+        key: &Bound<'py, PyAny>,
+        function: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        imports::once(slf.py())?.call1((slf, key, function))
+    }
+
+    #[getter(_interview)]
+    fn interview(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let interview = self.interview.lock();
+        let interview = interview.unwrap_or_else(PoisonError::into_inner);
+        interview.as_ref().map(|interview| interview.clone_ref(py))
+    }
+
+    #[setter(_interview)]
+    fn set_interview(&self, value: Py<PyAny>) {
+        let mut interview = self
+            .interview
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let before = interview.replace(value);
+        drop(interview);
+        drop(before); // after the lock: dropping it may run Python code
     }
 
     fn __repr__(&self) -> String {
         format!(
             "<snodo.Context {} over {}>",
-            self.context.method,
+            self.call.context.method,
             self.transport()
         )
     }
 }
 
-impl PyContext {
-    fn meta_value<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.context
-            .meta
-            .get(key)
-            .cloned()
-            .map(|value| to_python(py, value))
-            .transpose()
+/// A number that may be reported as progress.
+fn amount(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Amount> {
+    let wrong = || {
+        let kind = value.get_type().name();
+        let kind = kind.map_or_else(|_| "something else".to_owned(), |kind| kind.to_string());
+        PyTypeError::new_err(format!("{name} must be a number, not {kind}"))
+    };
+    if value.is_instance_of::<PyBool>() {
+        return Err(wrong());
+    }
+    if value.is_instance_of::<PyInt>()
+        && let Ok(number) = value.extract()
+    {
+        return Ok(Amount::Int(number));
+    }
+    // Numbers of other libraries too, as long as they become a float.
+    let number: f64 = match value.cast_exact::<PyFloat>() {
+        Ok(number) => number.extract()?,
+        Err(_) => value.extract().map_err(|_| wrong())?,
+    };
+    if !number.is_finite() {
+        return Err(PyValueError::new_err(format!("{name} must be finite")));
+    }
+    Ok(Amount::Float(number))
+}
+
+/// Something that is done already, for those who await it all the same.
+#[pyclass(frozen, name = "Done", module = "snodo._snodo")]
+pub(crate) struct Done;
+
+impl Done {
+    fn one(py: Python<'_>) -> PyResult<&'static Py<Self>> {
+        static ONE: PyOnceLock<Py<Done>> = PyOnceLock::new();
+        ONE.get_or_try_init(py, || Py::new(py, Self))
+    }
+}
+
+#[pymethods]
+impl Done {
+    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[expect(clippy::unused_self, reason = "Python's iterator protocol")]
+    fn __next__(&self) -> Option<Py<PyAny>> {
+        None
     }
 }

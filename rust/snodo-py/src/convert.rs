@@ -20,14 +20,14 @@ const MAX_DEPTH: usize = 200;
 const MAX_KNOWN_TYPES: usize = 512;
 
 /// A JSON value as a Python object.
-pub(crate) fn to_python(py: Python<'_>, value: Json) -> PyResult<Bound<'_, PyAny>> {
+pub(crate) fn to_python<'py>(py: Python<'py>, value: &Json) -> PyResult<Bound<'py, PyAny>> {
     match value {
         Json::Null => Ok(py.None().into_bound(py)),
         Json::Bool(value) => value.into_bound_py_any(py),
         Json::Int(value) => value.into_bound_py_any(py),
-        Json::Big(digits) => py.get_type::<PyInt>().call1((&*digits,)),
-        Json::Float(value) => Ok(PyFloat::new(py, value).into_any()),
-        Json::String(text) => Ok(PyString::new(py, &text).into_any()),
+        Json::Big(digits) => py.get_type::<PyInt>().call1((&**digits,)),
+        Json::Float(value) => Ok(PyFloat::new(py, *value).into_any()),
+        Json::String(text) => Ok(PyString::new(py, text).into_any()),
         Json::Array(items) => {
             let list = PyList::empty(py);
             for item in items {
@@ -40,9 +40,12 @@ pub(crate) fn to_python(py: Python<'_>, value: Json) -> PyResult<Bound<'_, PyAny
 }
 
 /// A JSON object as a `dict`.
-pub(crate) fn object_to_python(py: Python<'_>, object: Object) -> PyResult<Bound<'_, PyDict>> {
+pub(crate) fn object_to_python<'py>(
+    py: Python<'py>,
+    object: &Object,
+) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    for (key, value) in object {
+    for (key, value) in object.iter() {
         dict.set_item(key, to_python(py, value)?)?;
     }
     Ok(dict)

@@ -1,6 +1,6 @@
 //! Exceptions to outcomes: the one place where Python's failures get the shape they leave in.
 
-use pyo3::exceptions::PyBaseException;
+use pyo3::exceptions::{PyBaseException, PyException, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use snodo_core::call::Target;
@@ -10,6 +10,7 @@ use snodo_core::limits::Limits;
 use snodo_core::outcome::{Outcome, Value};
 
 use crate::callable::{Kind, PyCallable};
+use crate::result::PyResultValue;
 use crate::{convert, imports};
 
 /// What an exception becomes. A `ToolError` is the tool's own answer, an `Error` fails the request;
@@ -49,6 +50,9 @@ fn known(exception: &Bound<'_, PyBaseException>, call: &Target) -> PyResult<Opti
     if let Some(outcome) = returned(exception.as_any())? {
         return Ok(Some(outcome));
     }
+    if !exception.is_instance_of::<PyException>() {
+        return unwound(exception);
+    }
     if !exception.is_instance(imports::conversion_error(py)?)? {
         return Ok(None);
     }
@@ -62,6 +66,21 @@ fn known(exception: &Bound<'_, PyBaseException>, call: &Target) -> PyResult<Opti
         Target::Prompt(_) | Target::Completion { .. } => Error::invalid_params(text).into(),
         Target::Matcher(_) => call.raised().into(),
     }))
+}
+
+/// The outcome of a run that ended to ask for input.
+fn unwound(exception: &Bound<'_, PyBaseException>) -> PyResult<Option<Outcome>> {
+    let py = exception.py();
+    if !exception.is_instance(imports::input_needed(py)?)? {
+        return Ok(None);
+    }
+    let result = exception.getattr(intern!(py, "result"))?;
+    let result = result.cast::<PyResultValue>()?.get();
+    // Questions are built from JSON: what cannot be sent here is too large.
+    let outcome = result.outcome(py, Limits::default().result_bytes);
+    outcome
+        .map(Some)
+        .map_err(|refusal| PyValueError::new_err(refusal.to_string()))
 }
 
 fn tool_failure(exception: &Bound<'_, PyAny>) -> PyResult<Outcome> {

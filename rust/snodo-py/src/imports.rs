@@ -63,6 +63,26 @@ imported!(
     set_current: PyAny = "snodo.context", "_set_current"
 );
 imported!(
+    /// What a handler raises when it notices that it is to stop.
+    cancelled: PyType = "snodo.errors", "Cancelled"
+);
+imported!(
+    /// `ask(context, key, request)`
+    ask: PyAny = "snodo._interview", "ask"
+);
+imported!(
+    /// `once(context, key, function)`
+    once: PyAny = "snodo._interview", "once"
+);
+imported!(
+    /// What `ask` raises to end a run whose questions have no answer yet.
+    input_needed: PyType = "snodo._interview", "InputNeeded"
+);
+imported!(
+    /// `track(context, items, total, message)`
+    track: PyAny = "snodo._track", "track"
+);
+imported!(
     get_ident: PyAny = "_thread", "get_ident"
 );
 imported!(

@@ -5,6 +5,7 @@ use snodo_core::outcome::Outcome;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::cancel::CancelToken;
+use crate::voice::Voice;
 
 /// Whatever can run a call: a lane of Python threads, an event loop, a closure in a test.
 pub trait Handler: Send + Sync + 'static {
@@ -23,6 +24,7 @@ impl<F: Fn(Call, Reply) + Send + Sync + 'static> Handler for F {
 pub struct Reply {
     sender: Option<oneshot::Sender<Outcome>>,
     cancel: CancelToken,
+    voice: Option<Voice>,
     /// The place among the running calls, held until the work is really gone.
     _permit: Option<OwnedSemaphorePermit>,
 }
@@ -31,6 +33,7 @@ impl Reply {
     /// A reply whose outcome arrives at the receiver.
     pub fn new(
         cancel: CancelToken,
+        voice: Option<Voice>,
         permit: Option<OwnedSemaphorePermit>,
     ) -> (Self, oneshot::Receiver<Outcome>) {
         let (sender, receiver) = oneshot::channel();
@@ -38,6 +41,7 @@ impl Reply {
             Self {
                 sender: Some(sender),
                 cancel,
+                voice,
                 _permit: permit,
             },
             receiver,
@@ -47,6 +51,16 @@ impl Reply {
     /// Tells when nobody wants the answer any more.
     pub fn cancelled(&self) -> &CancelToken {
         &self.cancel
+    }
+
+    /// Whether nobody wants the answer any more.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.reason().is_some()
+    }
+
+    /// Speaks before the answer; `None` where nobody wants to hear anything.
+    pub fn voice(&self) -> Option<&Voice> {
+        self.voice.as_ref()
     }
 
     /// Answers.

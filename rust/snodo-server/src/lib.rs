@@ -8,3 +8,4 @@ pub mod handler;
 pub mod said;
 pub mod service;
 pub mod transport;
+pub mod voice;

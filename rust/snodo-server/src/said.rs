@@ -1,6 +1,9 @@
 //! What is said of a request before and at its end.
 
+use futures_util::Stream;
 use snodo_core::pipeline::Answer;
+
+use crate::voice::Conversation;
 
 /// A message on its way to the client.
 #[derive(Debug, PartialEq)]
@@ -9,4 +12,15 @@ pub enum Said {
     Notice(Vec<u8>),
     /// The answer; nothing follows it.
     Answer(Answer),
+}
+
+/// The messages of one request, in order. Dropping it cancels the request.
+pub(crate) trait Speech: Stream<Item = Said> + Send + Unpin + 'static {
+    /// The server is about to stop: what goes on by itself comes to its end, with an answer.
+    fn end(&mut self);
+}
+
+impl Speech for Conversation {
+    /// A call has its time to finish.
+    fn end(&mut self) {}
 }

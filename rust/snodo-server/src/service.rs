@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::cancel::{CancelToken, Reason};
 use crate::executor::{Busy, Executor, Load};
 use crate::handler::{Handler, Reply};
+use crate::voice::{Conversation, Voice};
 
 /// What is offered, and who runs it; replaced as a whole.
 pub struct Offer {
@@ -56,6 +57,12 @@ impl Work {
     /// The request's id.
     pub fn id(&self) -> &Id {
         &self.call.context.id
+    }
+
+    /// Whether the client wants to hear what is said before the answer; then it is to be told by
+    /// [`Service::converse`].
+    pub fn wants_notices(&self) -> bool {
+        self.call.context.wants_notices()
     }
 }
 
@@ -125,13 +132,34 @@ impl Service {
     /// Call and shape: runs a prepared call to its answer. `None` when the client cancelled it: then
     /// nothing may be sent. Dropping the future cancels the call.
     pub async fn run(&self, work: Work, cancel: CancelToken) -> Option<Answer> {
+        self.run_aloud(work, cancel, None).await
+    }
+
+    /// As [`Self::run`], with what is said on the way.
+    pub fn converse(self: Arc<Self>, work: Work, cancel: CancelToken) -> Conversation {
+        let voice = Voice::new(work.call.context.clone());
+        let heartbeat = work.offer.runtime.settings.heartbeat;
+        let spoken = voice.clone();
+        let running = Box::pin(async move { self.run_aloud(work, cancel, Some(spoken)).await });
+        Conversation::new(voice, running, heartbeat)
+    }
+
+    async fn run_aloud(
+        &self,
+        work: Work,
+        cancel: CancelToken,
+        voice: Option<Voice>,
+    ) -> Option<Answer> {
         let Work { offer, mut call } = work;
         let _guard = StopOnDrop(&cancel);
         let arrived = Instant::now();
         loop {
             let context = call.context.clone();
             let target = call.target.clone();
-            let outcome = match self.call(&offer, call, &cancel, arrived).await {
+            let outcome = match self
+                .call(&offer, call, &cancel, voice.as_ref(), arrived)
+                .await
+            {
                 End::Outcome(outcome) => outcome,
                 End::Refused(message, verdict) => {
                     let name = offer.runtime.registry.name(&target);
@@ -156,7 +184,14 @@ impl Service {
         pipeline::refuse(id, error, Verdict::Error(error.code))
     }
 
-    async fn call(&self, offer: &Offer, call: Call, cancel: &CancelToken, arrived: Instant) -> End {
+    async fn call(
+        &self,
+        offer: &Offer,
+        call: Call,
+        cancel: &CancelToken,
+        voice: Option<&Voice>,
+        arrived: Instant,
+    ) -> End {
         let limit = time_for(&offer.runtime, &call.target);
         // Over HTTP the caller's patience counts from the request; on a pipe it is the work that
         // is bounded, however long the queue.
@@ -174,7 +209,7 @@ impl Service {
             return End::Cancelled; // while it waited
         }
         let deadline = by.or_else(|| limit.map(|limit| Instant::now() + limit));
-        let (reply, outcome) = Reply::new(cancel.clone(), Some(place));
+        let (reply, outcome) = Reply::new(cancel.clone(), voice.cloned(), Some(place));
         let target = call.target.clone();
         // Unwinding drops the reply, which is an outcome too; nothing else is left to do here.
         let _ = catch_unwind(AssertUnwindSafe(|| offer.handler.call(call, reply)));

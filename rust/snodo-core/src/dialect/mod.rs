@@ -18,6 +18,7 @@ use crate::envelope::Id;
 use crate::error::{self, Error, Kind, code};
 use crate::json::{Json, Object};
 use crate::meta;
+use crate::notice::Notice;
 use crate::operation::{Listed, Operation};
 use crate::outcome::Outcome;
 use crate::page::{CursorError, Pages};
@@ -73,6 +74,9 @@ pub trait Dialect: Debug + Send + Sync {
         outcome: &Outcome,
         out: &mut Vec<u8>,
     ) -> Result<(), Error>;
+
+    /// Appends the notification that something was said during the request.
+    fn notice(&self, context: &Context, notice: &Notice, out: &mut Vec<u8>);
 
     /// The error as this revision may say it.
     fn shape_error<'a>(&self, error: &'a Error) -> Cow<'a, Error>;

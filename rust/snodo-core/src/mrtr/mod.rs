@@ -2,6 +2,8 @@
 //!
 //! Which operations may ask for input is the dialect's business; what state means, its author's.
 
+pub mod state;
+
 use crate::context::Context;
 use crate::error::{Error, Kind, code};
 use crate::json::{self, Json, Object};

@@ -66,6 +66,7 @@ pub fn settings() -> Settings {
         instructions: None,
         dialects: ALL.to_vec(),
         limits: Limits::default(),
+        heartbeat: None,
         page_size: None,
         discover_cache: Cache::default(),
         tools_cache: Cache::default(),

@@ -20,6 +20,7 @@ use snodo_server::handler::Reply;
 
 use super::Job;
 use crate::callable::PyCallable;
+use crate::context::PyContext;
 use crate::imports;
 use crate::serving::end_if_forked;
 
@@ -145,21 +146,18 @@ impl EventLoopLane {
             call,
             reply,
         } = job;
-        if reply.cancelled().reason().is_some() {
+        if reply.is_cancelled() {
             return Ok(()); // nobody waits for it any more
         }
-        let target = call.target;
-        let begun = callable
-            .enter(py, call.context, &reply)
-            .and_then(
-                |context| match callable.bind(py, &target, call.arguments, &context) {
-                    Ok((arguments, named)) => callable
-                        .function(py)
-                        .call(arguments, named.as_ref())
-                        .map(Ok),
-                    Err(outcome) => Ok(Err(outcome)),
-                },
-            );
+        let context = callable.enter(py, call, &reply)?;
+        let target = &context.get().call().target;
+        let begun = match callable.bind(&context) {
+            Ok((arguments, named)) => callable
+                .function(py)
+                .call(arguments, named.as_ref())
+                .map(Ok),
+            Err(outcome) => Ok(Err(outcome)),
+        };
         let coroutine = match begun {
             Ok(Ok(coroutine)) => coroutine,
             Ok(Err(outcome)) => {
@@ -167,14 +165,14 @@ impl EventLoopLane {
                 return Ok(());
             }
             Err(error) => {
-                reply.send(callable.outcome_of_error(py, &target, error));
+                reply.send(callable.outcome_of_error(py, target, error));
                 return Ok(());
             }
         };
         let run = Run {
             coroutine: coroutine.unbind(),
             callable,
-            target,
+            context: context.unbind(),
             reply: Mutex::new(Some(reply)),
             lane: self.clone(),
             key,
@@ -225,20 +223,24 @@ impl Drain {
 pub(crate) struct Run {
     coroutine: Py<PyAny>,
     callable: Arc<PyCallable>,
-    target: Target,
+    context: Py<PyContext>,
     reply: Mutex<Option<Reply>>,
     lane: Arc<EventLoopLane>,
     key: u64,
 }
 
 impl Run {
+    fn target(&self) -> &Target {
+        &self.context.get().call().target
+    }
+
     fn step(&self, py: Python<'_>, sent: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
         let step = send(self.coroutine.bind(py), sent);
         end_if_forked();
         match step {
             Ok(Step::Yielded(value)) => Ok(Some(value.unbind())),
             Ok(Step::Returned(value)) => {
-                self.answer(|| self.callable.outcome_of(&self.target, &value));
+                self.answer(|| self.callable.outcome_of(self.target(), &value));
                 Ok(None)
             }
             Err(error) => self.failed(py, error),
@@ -249,16 +251,18 @@ impl Run {
         let cancelled = error.is_instance(py, imports::cancelled_error(py)?);
         let asked = || {
             let reply = self.reply.lock().unwrap_or_else(PoisonError::into_inner);
-            reply
-                .as_ref()
-                .is_none_or(|reply| reply.cancelled().reason().is_some())
+            reply.as_ref().is_none_or(Reply::is_cancelled)
         };
         if cancelled && asked() {
             drop(self.take_reply());
             return Err(error); // the task is a cancelled one
         }
+        if asked() && error.is_instance(py, imports::cancelled(py)?) {
+            drop(self.take_reply());
+            return Ok(None);
+        }
         // Every other exception ends this call and nothing else, `SystemExit` included.
-        self.answer(|| self.callable.outcome_of_error(py, &self.target, error));
+        self.answer(|| self.callable.outcome_of_error(py, self.target(), error));
         Ok(None)
     }
 
@@ -307,7 +311,7 @@ impl Run {
             Ok(value) => Some(value.unbind()),
             Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
                 let value = error.value(py).getattr(intern!(py, "value"))?;
-                self.answer(|| self.callable.outcome_of(&self.target, &value));
+                self.answer(|| self.callable.outcome_of(self.target(), &value));
                 None
             }
             Err(error) => self.failed(py, error)?,

@@ -375,23 +375,27 @@ fn interrupt(py: Python<'_>, ident: c_long) {
     }
 }
 
+/// Whether a function ended because it saw that it was to stop.
+fn is_cancelled(py: Python<'_>, error: &PyErr) -> bool {
+    imports::cancelled(py).is_ok_and(|kind| error.is_instance(py, kind))
+}
+
 fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {
     let Job {
         callable,
         call,
         reply,
     } = job;
-    if reply.cancelled().reason().is_some() {
+    if reply.is_cancelled() {
         return; // nobody waits for it any more
     }
-    let target = call.target;
-    let called = callable
-        .enter(py, call.context, &reply)
-        .and_then(|context| {
-            let (arguments, named) = match callable.bind(py, &target, call.arguments, &context) {
-                Ok(bindings) => bindings,
-                Err(outcome) => return Ok(Err(outcome)),
-            };
+    let context = match callable.enter(py, call, &reply) {
+        Ok(context) => context,
+        Err(error) => return error.write_unraisable(py, None),
+    };
+    let called = callable.bind(&context).map_or_else(
+        |outcome| Ok(Err(outcome)),
+        |(arguments, named)| {
             // A copy of the context for each call: what a function sets there ends with it.
             let own = imports::copy_context(py)?.call0()?;
             let mut all = Vec::with_capacity(arguments.len() + 1);
@@ -401,14 +405,17 @@ fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {
             own.getattr(intern!(py, "run"))?
                 .call(all, named.as_ref())
                 .map(Ok)
-        });
+        },
+    );
     end_if_forked();
+    let target = &context.get().call().target;
     let outcome = match called {
-        Ok(Ok(value)) => callable.outcome_of(&target, &value),
+        Ok(Ok(value)) => callable.outcome_of(target, &value),
         Ok(Err(outcome)) => outcome,
         // What `end` raised is no bug of the author's, and nobody waits for an answer.
         Err(_) if ending.load(Ordering::Relaxed) => return,
-        Err(error) => callable.outcome_of_error(py, &target, error),
+        Err(error) if reply.is_cancelled() && is_cancelled(py, &error) => return,
+        Err(error) => callable.outcome_of_error(py, target, error),
     };
     reply.send(outcome);
 }

@@ -48,6 +48,7 @@ pub(crate) struct Life {
 const HEAD: u8 = 0;
 const BODY: u8 = 1;
 const RUNNING: u8 = 2;
+const STREAMING: u8 = 3;
 const UNKNOWN: u64 = u64::MAX;
 
 impl Life {
@@ -69,6 +70,13 @@ impl Life {
     pub(crate) fn begin(&self) -> (usize, Request<'_>) {
         self.phase.store(RUNNING, Relaxed);
         (self.heard.swap(0, Relaxed), Request(self))
+    }
+
+    /// The answer will come piece by piece. Until the guard is dropped the connection does not wait
+    /// for another head.
+    pub(crate) fn stream(self: &Arc<Self>) -> Streaming {
+        self.phase.store(STREAMING, Relaxed);
+        Streaming(self.clone())
     }
 
     /// A body is awaited. The clock is only read once it has been missed twice, which the body
@@ -99,6 +107,11 @@ impl Life {
         self.unread.store(true, Relaxed);
     }
 
+    fn await_head(&self) {
+        self.phase.store(HEAD, Relaxed);
+        self.stamp();
+    }
+
     fn stamp(&self) {
         self.since.store(self.millis(), Relaxed);
     }
@@ -111,7 +124,7 @@ impl Life {
     fn check(&self, limits: &Limits) -> Check {
         let phase = self.phase.load(Relaxed);
         let allowed = match phase {
-            HEAD if self.stalled.load(Relaxed) => limits.write_timeout,
+            HEAD | STREAMING if self.stalled.load(Relaxed) => limits.write_timeout,
             HEAD => limits.head_timeout,
             BODY => limits.body_timeout,
             _ => return Check::Again(Instant::now() + period(limits)),
@@ -149,8 +162,24 @@ pub(crate) struct Request<'a>(&'a Life);
 
 impl Drop for Request<'_> {
     fn drop(&mut self) {
-        self.0.phase.store(HEAD, Relaxed);
-        self.0.stamp();
+        if self.0.phase.load(Relaxed) != STREAMING {
+            self.0.await_head();
+        }
+    }
+}
+
+/// A request whose answer comes piece by piece.
+pub(crate) struct Streaming(Arc<Life>);
+
+impl Streaming {
+    pub(crate) fn is_closing(&self) -> bool {
+        self.0.is_closing()
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        self.0.await_head();
     }
 }
 
@@ -273,7 +302,9 @@ impl AsyncWrite for Io {
         }
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         if written.is_pending() {
-            self.life.stalled.store(true, Relaxed);
+            if !self.life.stalled.swap(true, Relaxed) {
+                self.life.stamp();
+            }
         } else if self.life.stalled.swap(false, Relaxed) {
             self.life.stamp();
         }

@@ -23,10 +23,12 @@ use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Answer, Verdict, refuse};
 
 use crate::cancel::CancelToken;
+use crate::said::Speech;
 use crate::service::{Prepared, Service};
 use crate::transport::body::{self, Incomplete};
 use crate::transport::connection::{LastWords, Life};
 use crate::transport::origin::Gate;
+use crate::transport::sse::{self, First};
 use crate::transport::{cors, media};
 
 const CLOSING: &str = "Server is shutting down";
@@ -83,7 +85,11 @@ impl Endpoint {
     }
 
     /// One request, to its response. Dropping the future cancels what it runs.
-    pub(crate) async fn serve(&self, request: Request<Incoming>, life: &Life) -> Response<Body> {
+    pub(crate) async fn serve(
+        &self,
+        request: Request<Incoming>,
+        life: &Arc<Life>,
+    ) -> Response<Body> {
         let (heard, _request) = life.begin();
         let path = request.uri().path();
         if path != self.path && path.strip_suffix('/') != Some(&self.path) {
@@ -119,7 +125,7 @@ impl Endpoint {
         response
     }
 
-    async fn post(&self, head: Parts, body: Incoming, life: &Life) -> Response<Body> {
+    async fn post(&self, head: Parts, body: Incoming, life: &Arc<Life>) -> Response<Body> {
         if !media::is_json(&head.headers) {
             leave_unread(life, &body);
             return refusal(
@@ -148,6 +154,7 @@ impl Endpoint {
                 return incomplete(reason);
             }
         };
+        let takes_events = media::accepts_events(&head.headers);
         let arrival = Arrival {
             transport: Transport::Http,
             headers: Some(Arc::new(HttpHeaders(head.headers))),
@@ -155,9 +162,13 @@ impl Endpoint {
         };
         match self.service.prepare(&text, arrival) {
             Prepared::Answer(answer) => respond(answer),
+            Prepared::Work(work) if takes_events && work.wants_notices() => {
+                drop(text);
+                let speech = self.service.clone().converse(work, CancelToken::new());
+                self.speak(speech, life).await
+            }
             Prepared::Work(work) => {
                 drop(text);
-                // Here a handler that speaks before it answers will turn the response into events.
                 match self.service.run(work, CancelToken::new()).await {
                     Some(answer) => respond(answer),
                     None => empty(StatusCode::NO_CONTENT),
@@ -166,6 +177,15 @@ impl Endpoint {
             // Over HTTP a client cancels by closing its connection: the message alone does not say
             // whose request it means.
             Prepared::Cancel(_) | Prepared::Silence => empty(StatusCode::ACCEPTED),
+        }
+    }
+
+    /// A plain answer if that is all there is, and a stream from the first notice on.
+    async fn speak(&self, speech: impl Speech, life: &Arc<Life>) -> Response<Body> {
+        match sse::first(speech, life, self.limits().keep_alive_interval).await {
+            First::Answer(answer) => respond(answer),
+            First::Stream(events) => events.respond(),
+            First::Nothing => empty(StatusCode::NO_CONTENT),
         }
     }
 

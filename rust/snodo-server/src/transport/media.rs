@@ -32,32 +32,39 @@ pub(crate) fn is_plain(headers: &HeaderMap) -> bool {
 }
 
 /// Whether the client can take JSON: it says so, allows anything of the kind, or says nothing.
+/// `text/*` is nothing of the kind by the letter, but only clients that care for nothing send it.
 pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(ACCEPT).iter().peekable();
-    values.peek().is_none()
-        || values.any(|value| {
-            // What the protocol tells every client to send.
-            value == "application/json, text/event-stream"
-                || value
-                    .as_bytes()
-                    .split(|byte| *byte == b',')
-                    .any(admits_json)
-        })
+    !headers.contains_key(ACCEPT)
+        || accepts(
+            headers,
+            &["application/json", "*/*", "application/*", "text/*"],
+        )
 }
 
-/// Whether one media range of `Accept` covers JSON. `text/*` is no such range by the letter, but
-/// only clients that care for nothing send it.
-fn admits_json(range: &[u8]) -> bool {
+/// Whether the client says that it can take events.
+pub(crate) fn accepts_events(headers: &HeaderMap) -> bool {
+    accepts(headers, &["text/event-stream", "*/*", "text/*"])
+}
+
+/// Whether `Accept` has one of these media ranges.
+fn accepts(headers: &HeaderMap, ranges: &[&str]) -> bool {
+    headers.get_all(ACCEPT).iter().any(|value| {
+        // What the protocol tells every client to send.
+        value == "application/json, text/event-stream"
+            || value
+                .as_bytes()
+                .split(|byte| *byte == b',')
+                .any(|range| admits(range, ranges))
+    })
+}
+
+/// Whether one media range of `Accept` is one of these, and not there to be excluded.
+fn admits(range: &[u8], ranges: &[&str]) -> bool {
     let mut parts = range.split(|byte| *byte == b';').map(<[u8]>::trim_ascii);
     let kind = parts.next().unwrap_or_default();
-    let covered = [
-        &b"application/json"[..],
-        b"*/*",
-        b"application/*",
-        b"text/*",
-    ]
-    .iter()
-    .any(|known| kind.eq_ignore_ascii_case(known));
+    let covered = ranges
+        .iter()
+        .any(|known| kind.eq_ignore_ascii_case(known.as_bytes()));
     covered && !parts.any(is_zero_weight)
 }
 

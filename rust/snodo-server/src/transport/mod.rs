@@ -9,6 +9,7 @@ pub(crate) mod http;
 mod media;
 pub(crate) mod origin;
 mod output;
+mod sse;
 mod stdio;
 
 pub use origin::BadEntry;

@@ -14,8 +14,8 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
+use futures_util::stream::{FuturesUnordered, SelectAll};
+use futures_util::{Stream, StreamExt};
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::envelope::{self, Id};
 use snodo_core::error::Error;
@@ -25,6 +25,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::cancel::{CancelToken, Reason};
+use crate::said::{Said, Speech};
 use crate::service::{Prepared, Service, Work};
 use crate::transport::bell::Bell;
 use crate::transport::framing::{Batch, Framer, Line};
@@ -32,6 +33,9 @@ use crate::transport::output::{Output, WriteError};
 
 /// How much is read at a time.
 const CHUNK: usize = 64 << 10;
+
+/// How many messages of requests that are answered by more than one are taken in a row.
+const SPEECHES: usize = 64;
 
 /// How long the last answers may take to leave when the server is told to stop.
 const FAREWELL: Duration = Duration::from_millis(200);
@@ -99,12 +103,46 @@ type Running<'s> = Pin<Box<dyn Future<Output = Done> + Send + 's>>;
 /// A call that has ended: which, and with what answer.
 type Done = (u64, Id, Option<Answer>);
 
+/// The messages of a request that is answered by more than one.
+struct Speaking {
+    number: u64,
+    id: Id,
+    /// `None` once the client has cancelled it.
+    speech: Option<Box<dyn Speech>>,
+    waker: Option<Waker>,
+}
+
+impl Speaking {
+    fn wake(&self) {
+        if let Some(waker) = &self.waker {
+            waker.wake_by_ref();
+        }
+    }
+}
+
+impl Stream for Speaking {
+    type Item = (u64, Id, Said);
+
+    fn poll_next(mut self: Pin<&mut Self>, task: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(speech) = &mut self.speech else {
+            return Poll::Ready(None);
+        };
+        let Poll::Ready(said) = speech.poll_next_unpin(task) else {
+            self.waker = Some(task.waker().clone());
+            return Poll::Pending;
+        };
+        let (number, id) = (self.number, &self.id);
+        Poll::Ready(said.map(|said| (number, id.clone(), said)))
+    }
+}
+
 struct Session<'s> {
-    service: &'s Service,
+    service: &'s Arc<Service>,
     output: Output,
     framer: Framer,
     batch: Option<Batch>,
     running: FuturesUnordered<Running<'s>>,
+    speaking: SelectAll<Speaking>,
     /// The requests whose answer somebody waits for, each with its place in the order of arrival:
     /// an id may be used again while a cancelled call of the same id still runs.
     in_flight: HashMap<Id, (u64, CancelToken)>,
@@ -112,13 +150,14 @@ struct Session<'s> {
 }
 
 impl<'s> Session<'s> {
-    fn new(service: &'s Service, output: Output) -> Self {
+    fn new(service: &'s Arc<Service>, output: Output) -> Self {
         Self {
             service,
             output,
             framer: Framer::new(service.limits().line_bytes),
             batch: None,
             running: FuturesUnordered::new(),
+            speaking: SelectAll::new(),
             in_flight: HashMap::new(),
             arrived: 0,
         }
@@ -140,13 +179,13 @@ impl<'s> Session<'s> {
             let full = !self.output.has_room();
             self.output.flush()?;
             if told.load(Ordering::Acquire) || end.is_some_and(|end| Instant::now() >= end) {
-                return self.stop(bell);
+                return self.stop(bell, &mut context);
             }
             if full && self.output.has_room() {
                 // Work was left undone for want of room, and nothing will ring for it again.
                 continue;
             }
-            let idle = self.batch.is_none() && self.running.is_empty() && self.output.is_empty();
+            let idle = self.batch.is_none() && !self.is_busy() && self.output.is_empty();
             if end.is_some() && idle {
                 return Ok(());
             }
@@ -154,6 +193,7 @@ impl<'s> Session<'s> {
             let until = [end, self.output.deadline()].into_iter().flatten().min();
             if bell.sleep(wanted.then_some(input), until)? && !self.read(input, &mut chunk) {
                 end = Some(Instant::now() + self.service.limits().eof_timeout);
+                self.end_speeches();
             }
         }
     }
@@ -185,6 +225,7 @@ impl<'s> Session<'s> {
             while let Poll::Ready(Some(done)) = self.running.poll_next_unpin(context) {
                 self.answered(done);
             }
+            let more = self.hear(context);
             match self.batch.as_mut().and_then(Batch::next) {
                 Some(Line::Text(text)) => {
                     let arrival = Arrival {
@@ -204,10 +245,31 @@ impl<'s> Session<'s> {
                 }
                 None => {
                     self.batch = None;
-                    break;
+                    if !more {
+                        break;
+                    }
                 }
             }
         }
+    }
+
+    /// Takes some of what is said, so that whoever says much does not keep the others from being
+    /// heard. Whether there may be more.
+    fn hear(&mut self, context: &mut Context<'_>) -> bool {
+        for _ in 0..SPEECHES {
+            match self.speaking.poll_next_unpin(context) {
+                Poll::Ready(Some((number, id, Said::Answer(answer)))) => {
+                    self.answered((number, id, Some(answer)));
+                }
+                Poll::Ready(Some((number, id, Said::Notice(message)))) => {
+                    if self.is_wanted(number, &id) {
+                        self.output.push(&message);
+                    }
+                }
+                Poll::Ready(None) | Poll::Pending => return false,
+            }
+        }
+        true
     }
 
     fn prepared(&mut self, prepared: Prepared) {
@@ -215,8 +277,9 @@ impl<'s> Session<'s> {
             Prepared::Answer(answer) => self.output.push(&answer.body),
             Prepared::Work(work) => self.run(work),
             Prepared::Cancel(id) => {
-                if let Some((_, token)) = self.in_flight.remove(&id) {
+                if let Some((number, token)) = self.in_flight.remove(&id) {
                     token.cancel(Reason::Client);
+                    self.silence(number);
                 }
             }
             Prepared::Silence => {}
@@ -225,32 +288,80 @@ impl<'s> Session<'s> {
 
     fn run(&mut self, work: Work) {
         let id = work.id().clone();
-        if self.in_flight.contains_key(&id) {
-            let error = Error::invalid_request("Duplicate in-flight request id");
-            return self.refuse(Some(&id), &error);
-        }
-        let token = CancelToken::new();
-        self.arrived += 1;
-        let number = self.arrived;
-        self.in_flight.insert(id.clone(), (number, token.clone()));
+        let Some((number, token)) = self.begin(&id) else {
+            return;
+        };
         let service = self.service;
+        if work.wants_notices() {
+            let speech = service.clone().converse(work, token);
+            return self.listen(number, id, speech);
+        }
         self.running.push(Box::pin(async move {
             (number, id, service.run(work, token).await)
         }));
     }
 
+    /// Takes a request in, unless another one of its id is under way.
+    fn begin(&mut self, id: &Id) -> Option<(u64, CancelToken)> {
+        if self.in_flight.contains_key(id) {
+            let error = Error::invalid_request("Duplicate in-flight request id");
+            self.refuse(Some(id), &error);
+            return None;
+        }
+        self.arrived += 1;
+        let token = CancelToken::new();
+        self.in_flight
+            .insert(id.clone(), (self.arrived, token.clone()));
+        Some((self.arrived, token))
+    }
+
+    fn listen(&mut self, number: u64, id: Id, speech: impl Speech) {
+        self.speaking.push(Speaking {
+            number,
+            id,
+            speech: Some(Box::new(speech)),
+            waker: None,
+        });
+    }
+
+    /// Ends the messages of a request that was cancelled.
+    fn silence(&mut self, number: u64) {
+        for speaking in &mut self.speaking {
+            if speaking.number == number {
+                speaking.speech = None;
+                speaking.wake();
+            }
+        }
+    }
+
+    /// Lets come to an end what would go on by itself.
+    fn end_speeches(&mut self) {
+        for speaking in &mut self.speaking {
+            if let Some(speech) = &mut speaking.speech {
+                speech.end();
+                speaking.wake();
+            }
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.running.is_empty() || !self.speaking.is_empty()
+    }
+
     fn answered(&mut self, (number, id, answer): Done) {
-        // Cancelled ones have left the table: whatever they still say is not sent.
-        if self
-            .in_flight
-            .get(&id)
-            .is_some_and(|(current, _)| *current == number)
-        {
+        if self.is_wanted(number, &id) {
             self.in_flight.remove(&id);
             if let Some(answer) = answer {
                 self.output.push(&answer.body);
             }
         }
+    }
+
+    /// Cancelled requests have left the table: whatever they still say is not sent.
+    fn is_wanted(&self, number: u64, id: &Id) -> bool {
+        self.in_flight
+            .get(id)
+            .is_some_and(|(current, _)| *current == number)
     }
 
     fn refuse(&mut self, id: Option<&Id>, error: &Error) {
@@ -259,7 +370,9 @@ impl<'s> Session<'s> {
     }
 
     /// Stops what runs and writes what is already answered.
-    fn stop(mut self, bell: &Bell) -> Result<(), WriteError> {
+    fn stop(mut self, bell: &Bell, context: &mut Context<'_>) -> Result<(), WriteError> {
+        self.end_speeches();
+        while self.output.has_room() && self.hear(context) {}
         for (_, (_, token)) in self.in_flight.drain() {
             token.cancel(Reason::Shutdown);
         }

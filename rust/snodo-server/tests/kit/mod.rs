@@ -66,6 +66,7 @@ pub fn service(limits: Limits) -> (Arc<Service>, Held) {
         instructions: None,
         dialects: dialect::ALL.to_vec(),
         limits,
+        heartbeat: None,
         page_size: None,
         discover_cache: Cache::default(),
         tools_cache: Cache::default(),

@@ -3,6 +3,7 @@
 
 mod admission;
 mod methods;
+mod notices;
 mod render;
 mod results;
 
@@ -15,7 +16,9 @@ use crate::context::{Arrival, Context, Headers, Transport};
 use crate::envelope::Id;
 use crate::error::{Error, code};
 use crate::json::{Json, Object};
+use crate::meta;
 use crate::mrtr;
+use crate::notice::{Level, Notice};
 use crate::operation::Operation;
 use crate::outcome::Outcome;
 use crate::registry::Registry;
@@ -82,6 +85,10 @@ impl Dialect for V2026_07_28 {
             id,
             method: known.name,
             arrival,
+            log_level: meta
+                .get(meta::LOG_LEVEL)
+                .and_then(Json::as_str)
+                .and_then(Level::named),
             meta,
             input_responses: None,
             request_state: None,
@@ -149,6 +156,10 @@ impl Dialect for V2026_07_28 {
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
         results::write(runtime, context, target, outcome, out)
+    }
+
+    fn notice(&self, context: &Context, notice: &Notice, out: &mut Vec<u8>) {
+        notices::write(context, notice, out);
     }
 
     fn shape_error<'a>(&self, error: &'a Error) -> Cow<'a, Error> {
