@@ -11,6 +11,7 @@ use pyo3::types::{PyBytes, PyString};
 use snodo_core::call::{Call, Target};
 use snodo_core::error::Error;
 use snodo_core::json::Object;
+use snodo_core::mrtr::state::KeyRing;
 use snodo_core::outcome::{Outcome, Value};
 use snodo_core::schema::Validator;
 use snodo_server::handler::Reply;
@@ -51,6 +52,8 @@ pub(crate) struct Terms {
     /// `Limits::result_bytes`
     pub(crate) result_bytes: usize,
     pub(crate) state: State,
+    /// What seals the state that travels through clients.
+    pub(crate) keys: Arc<KeyRing>,
 }
 
 /// A callable as Python declared it, read once when the runtime is built.
@@ -201,6 +204,11 @@ impl PyCallable {
     /// What a raised exception becomes.
     pub(crate) fn outcome_of_error(&self, py: Python<'_>, call: &Target, error: PyErr) -> Outcome {
         error::outcome_of(py, self, call, error)
+    }
+
+    /// The server's keys.
+    pub(crate) fn keys(&self) -> &KeyRing {
+        &self.terms.keys
     }
 
     /// What the lifespan yielded.

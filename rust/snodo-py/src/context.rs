@@ -7,7 +7,7 @@ use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
 use snodo_core::call::Call;
 use snodo_core::context::Transport;
 use snodo_core::envelope::Id;
@@ -22,6 +22,7 @@ use snodo_server::voice::Voice;
 use crate::callable::PyCallable;
 use crate::convert::{encode, object_to_python, to_python};
 use crate::imports;
+use crate::sealing::{PyKeyRing, Sealing};
 
 /// The request a handler serves.
 #[pyclass(frozen, name = "Context", module = "snodo")]
@@ -47,6 +48,23 @@ impl PyContext {
 
     pub(crate) fn call(&self) -> &Call {
         &self.call
+    }
+
+    fn sealing<'a>(
+        &'a self,
+        purpose: &'a str,
+        principal: &'a [u8],
+        ttl: u64,
+        keys: Option<&'a Bound<'_, PyKeyRing>>,
+    ) -> Sealing<'a> {
+        Sealing {
+            keys: keys.map_or(self.callable.keys(), |keys| keys.get().keys()),
+            purpose,
+            call: &self.call,
+            name: &self.callable.name,
+            principal,
+            ttl,
+        }
     }
 
     fn meta_value<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
@@ -244,6 +262,31 @@ impl PyContext {
         function: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         imports::once(slf.py())?.call1((slf, key, function))
+    }
+
+    #[pyo3(signature = (purpose, data, principal, ttl, keys=None))]
+    fn _seal(
+        &self,
+        purpose: &str,
+        data: &[u8],
+        principal: &[u8],
+        ttl: u64,
+        keys: Option<&Bound<'_, PyKeyRing>>,
+    ) -> PyResult<String> {
+        self.sealing(purpose, principal, ttl, keys).seal(data)
+    }
+
+    #[pyo3(signature = (purpose, token, principal, ttl, keys=None))]
+    fn _open<'py>(
+        &self,
+        py: Python<'py>,
+        purpose: &str,
+        token: &str,
+        principal: &[u8],
+        ttl: u64,
+        keys: Option<&Bound<'py, PyKeyRing>>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        self.sealing(purpose, principal, ttl, keys).open(py, token)
     }
 
     #[getter(_interview)]

@@ -14,6 +14,7 @@ mod lane;
 mod log;
 mod result;
 mod schema;
+mod sealing;
 mod server;
 mod serving;
 mod settings;
@@ -32,6 +33,8 @@ mod _snodo {
     use super::result::PyResultValue;
     #[pymodule_export]
     use super::schema::{check_schema, uri_template_error, uri_template_matches, validate};
+    #[pymodule_export]
+    use super::sealing::PyKeyRing;
     #[pymodule_export]
     use super::server::PyRuntime;
     #[pymodule_export]

@@ -22,6 +22,7 @@ use tokio::time::timeout;
 use crate::callable::{State, Terms};
 use crate::component::Declared;
 use crate::lane::{EventLoopLane, ThreadLane};
+use crate::sealing::server_keys;
 use crate::serving::{Patience, PyServing, TURN, end_if_forked, orphaned, stopped, tokio_runtime};
 use crate::settings::{Options, configuration_error};
 
@@ -47,6 +48,7 @@ impl PyRuntime {
             debug: given.get::<bool>("debug")?.unwrap_or(false),
             result_bytes: given.limits()?.result_bytes,
             state: State::default(),
+            keys: server_keys(options)?,
         };
         let threads = ThreadLane::new(given.get::<usize>("threads")?.unwrap_or(256).max(1));
         let event_loop = EventLoopLane::new()?;

@@ -48,6 +48,11 @@ impl Held {
 
 /// `add` answers at once, `big` with 100 KB, `hold` when the test says so.
 pub fn service(limits: Limits) -> (Arc<Service>, Held) {
+    service_that_beats(limits, None)
+}
+
+/// The same, with a sign of life from calls that are silent for so long.
+pub fn service_that_beats(limits: Limits, heartbeat: Option<Duration>) -> (Arc<Service>, Held) {
     let (sender, held) = unbounded_channel();
     // In the order of the registry, which is that of their names.
     let tools = ["add", "big", "hold"].map(tool);
@@ -66,7 +71,7 @@ pub fn service(limits: Limits) -> (Arc<Service>, Held) {
         instructions: None,
         dialects: dialect::ALL.to_vec(),
         limits,
-        heartbeat: None,
+        heartbeat,
         page_size: None,
         discover_cache: Cache::default(),
         tools_cache: Cache::default(),
@@ -110,4 +115,10 @@ pub fn call(id: &str, tool: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{{META},"name":"{tool}","arguments":{{}}}}}}"#
     )
+}
+
+/// The same, by a client that wants to hear of progress, and log entries from `info` on.
+pub fn loud_call(id: &str, tool: &str) -> String {
+    let meta = r#"{"io.modelcontextprotocol/logLevel":"info","progressToken":"t","#;
+    call(id, tool).replacen(r#""_meta":{"#, &format!(r#""_meta":{meta}"#), 1)
 }

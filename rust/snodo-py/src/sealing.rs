@@ -1,0 +1,133 @@
+//! The keys that seal what travels through clients, and what core leaves to its caller: the clock and
+//! the dice.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use snodo_core::call::{Call, Target};
+use snodo_core::json::{self, Json};
+use snodo_core::limits::Limits;
+use snodo_core::mrtr::state::{Binding, KeyRing, Purpose};
+
+use crate::settings::configuration_error;
+
+/// Secrets for sealing, the current one first.
+#[pyclass(frozen, name = "KeyRing", module = "snodo._snodo")]
+pub(crate) struct PyKeyRing(Arc<KeyRing>);
+
+#[pymethods]
+impl PyKeyRing {
+    #[new]
+    fn new(py: Python<'_>, secrets: Vec<(Option<String>, Vec<u8>)>) -> PyResult<Self> {
+        ring(py, secrets).map(Self)
+    }
+}
+
+impl PyKeyRing {
+    pub(crate) fn keys(&self) -> &KeyRing {
+        &self.0
+    }
+}
+
+/// The keys of a server: what it was given, or one that no other process has.
+pub(crate) fn server_keys(options: &Bound<'_, PyDict>) -> PyResult<Arc<KeyRing>> {
+    let py = options.py();
+    let given = options.get_item("secret")?;
+    let given = given.map(|given| given.extract()).transpose()?;
+    let secrets: Vec<(Option<String>, Vec<u8>)> = given.unwrap_or_default();
+    if secrets.is_empty() {
+        return ring(py, vec![(None, random::<32>()?.to_vec())]);
+    }
+    ring(py, secrets)
+}
+
+fn ring(py: Python<'_>, secrets: Vec<(Option<String>, Vec<u8>)>) -> PyResult<Arc<KeyRing>> {
+    let ring = KeyRing::new(secrets).map_err(|error| configuration_error(py, error))?;
+    Ok(Arc::new(ring))
+}
+
+/// Whose request a token is for, as far as core does not know it from the call.
+pub(crate) struct Sealing<'a> {
+    pub(crate) keys: &'a KeyRing,
+    pub(crate) purpose: &'a str,
+    pub(crate) call: &'a Call,
+    /// The component's name.
+    pub(crate) name: &'a str,
+    /// JSON text.
+    pub(crate) principal: &'a [u8],
+    pub(crate) ttl: u64,
+}
+
+impl Sealing<'_> {
+    pub(crate) fn seal(&self, data: &[u8]) -> PyResult<String> {
+        let principal = self.principal()?;
+        self.keys
+            .seal(
+                self.purpose()?,
+                &self.binding(&principal),
+                data,
+                now(),
+                self.ttl,
+                random()?,
+            )
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    /// `None`: it is invalid or has expired, whatever the reason.
+    pub(crate) fn open<'py>(
+        &self,
+        py: Python<'py>,
+        token: &str,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let principal = self.principal()?;
+        let data = self.keys.open(
+            self.purpose()?,
+            &self.binding(&principal),
+            token,
+            now(),
+            self.ttl,
+        );
+        Ok(data.ok().map(|data| PyBytes::new(py, &data)))
+    }
+
+    fn binding<'a>(&'a self, principal: &'a Json) -> Binding<'a> {
+        let subject = match &self.call.target {
+            Target::Resource { uri, .. } | Target::Template { uri, .. } => uri,
+            _ => self.name,
+        };
+        Binding {
+            method: self.call.context.method,
+            subject,
+            arguments: &self.call.arguments,
+            principal,
+        }
+    }
+
+    fn purpose(&self) -> PyResult<Purpose> {
+        match self.purpose {
+            "ask" => Ok(Purpose::Ask),
+            "state" => Ok(Purpose::State),
+            _ => Err(PyValueError::new_err("there is no such purpose")),
+        }
+    }
+
+    fn principal(&self) -> PyResult<Json> {
+        json::parse(self.principal, &Limits::default())
+            .map_err(|error| PyValueError::new_err(format!("principal: {error}")))
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
+fn random<const BYTES: usize>() -> PyResult<[u8; BYTES]> {
+    let mut bytes = [0; BYTES];
+    getrandom::fill(&mut bytes).map_err(|error| PyOSError::new_err(error.to_string()))?;
+    Ok(bytes)
+}
