@@ -113,7 +113,7 @@ fn integer<'py, T>(given: Option<&Bound<'py, PyAny>>, wrong: &str) -> Result<Opt
 where
     T: for<'a> FromPyObject<'a, 'py>,
 {
-    if given.is_some_and(|given| given.is_instance_of::<PyBool>()) {
+    if given.is_some_and(PyAnyMethods::is_instance_of::<PyBool>) {
         return Err(Refusal::new(wrong));
     }
     optional(given, wrong)
