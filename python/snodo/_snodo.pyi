@@ -6,9 +6,12 @@ from typing import Any, Literal, Self, final
 
 __all__ = [
     "Context",
+    "KeyRing",
     "Result",
     "Runtime",
     "Serving",
+    "check_input_request",
+    "check_input_response",
     "check_schema",
     "uri_template_error",
     "uri_template_matches",
@@ -42,6 +45,43 @@ def uri_template_matches(text: str, uri: str) -> bool:
 
 def uri_template_error(text: str) -> str | None:
     """Say why a URI template is not supported; None if it is."""
+
+def check_input_request(request: bytes) -> str | None:
+    """Say why the JSON text of a request may not be embedded in a result.
+
+    Returns:
+        None if it may, whatever the client can do; else where it is wrong and how, without values.
+
+    Raises:
+        ValueError: If it is not JSON.
+    """
+
+def check_input_response(request: bytes, response: bytes) -> bool:
+    """Say whether the JSON text of a response is one to an embedded request.
+
+    Args:
+        request: JSON text of a request that `check_input_request` finds nothing wrong with.
+        response: JSON text of what the client sent.
+
+    Raises:
+        ValueError: If either is not JSON.
+    """
+
+@final
+class KeyRing:
+    """The keys that seal and open request state. Immutable; shows only their ids."""
+
+    def __new__(cls, secrets: Sequence[tuple[str | None, bytes]]) -> Self:
+        """Derive keys from secrets.
+
+        Args:
+            secrets: 1 to 8 pairs of id and secret, the current one first. An id is 1 to 32 characters
+                of ``A-Za-z0-9_-``, unique; None derives one from the secret. A secret has at least 32
+                bytes.
+
+        Raises:
+            ValueError: If one of these does not hold.
+        """
 
 @final
 class Result:

@@ -72,6 +72,25 @@ pub struct Context {
 }
 
 impl Context {
+    /// What is kept while a subscription is open: who asked, and how; nothing of what was sent.
+    #[must_use]
+    pub fn retained(&self) -> Self {
+        Self {
+            dialect: self.dialect,
+            id: self.id.clone(),
+            method: self.method,
+            arrival: Arrival {
+                transport: self.arrival.transport,
+                headers: None,
+                principal: self.arrival.principal.clone(),
+            },
+            meta: Object::new(),
+            log_level: None,
+            input_responses: None,
+            request_state: None,
+        }
+    }
+
     /// The revision the request is made under.
     pub fn protocol_version(&self) -> &'static str {
         self.dialect.version()

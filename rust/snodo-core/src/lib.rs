@@ -24,4 +24,5 @@ pub mod registry;
 pub mod router;
 pub mod runtime;
 pub mod schema;
+pub mod subscription;
 pub mod suggest;

@@ -77,6 +77,9 @@ pub const NOTICES_PENDING: usize = 1024;
 /// Bytes of log entries that wait for a client that reads slowly. More: the oldest are left out.
 pub const NOTICE_BYTES_PENDING: usize = 1 << 20;
 
+/// URIs in the filter of one subscription, by the protocol's reference. More: -32602.
+pub const FILTER_URIS: usize = 1000;
+
 /// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -98,8 +101,10 @@ pub struct Limits {
     pub head_timeout: Duration,
     /// Time for an HTTP body to arrive, from the end of its head. Later: HTTP 408.
     pub body_timeout: Duration,
-    /// Open HTTP connections. More: closed unread.
+    /// Open HTTP connections. More: closed unread. As many again as subscriptions may hold.
     pub connections: usize,
+    /// Subscriptions open at the same time. More: HTTP 503, -32603 on stdio.
+    pub streams: usize,
     /// Calls that run at the same time, in coroutines and threads together.
     pub running: usize,
     /// Calls that wait for one of those places. More: HTTP 503, -32603 on stdio.
@@ -132,7 +137,8 @@ impl Default for Limits {
             head_bytes: 32 << 10,
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(10),
-            connections: 1024,
+            connections: 2048,
+            streams: 1024,
             running: 1024,
             queued: 1024,
             call_timeout: Some(Duration::from_secs(30)),

@@ -16,6 +16,8 @@ pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 /// Where progress is to be reported.
 pub const PROGRESS_TOKEN: &str = "progressToken";
+/// Which subscription a message belongs to: the id of the request that opened it.
+pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
 /// W3C Trace Context: the caller's position in a trace.
 pub const TRACEPARENT: &str = "traceparent";
 /// W3C Trace Context: what vendors add to it.

@@ -1,6 +1,7 @@
 //! The protocol-neutral verbs a dialect can ask for, and what a server may offer of them.
 
 use crate::json::Object;
+use crate::subscription::Filter;
 
 /// What a request wants, whatever revision spelled it.
 #[derive(Debug, PartialEq)]
@@ -35,6 +36,8 @@ pub enum Operation {
     },
     /// Values for an argument.
     Complete(Completion),
+    /// Hear of changes.
+    Listen(Filter),
 }
 
 /// The lists there are.
@@ -93,14 +96,17 @@ pub enum Feature {
     Prompts,
     /// `completion/complete`
     Completions,
-    /// `subscriptions/listen`
+    /// `subscriptions/listen`, and with it telling that lists and resources change.
     Subscriptions,
+    /// Log messages, which anything that runs may send.
+    Logging,
 }
 
 impl Feature {
     /// Those that have a name in a capabilities object, with it.
-    pub const ADVERTISED: [(Self, &'static str); 4] = [
+    pub const ADVERTISED: [(Self, &'static str); 5] = [
         (Self::Completions, "completions"),
+        (Self::Logging, "logging"),
         (Self::Prompts, "prompts"),
         (Self::Resources, "resources"),
         (Self::Tools, "tools"),

@@ -17,6 +17,7 @@ use crate::json::Object;
 use crate::outcome::Outcome;
 use crate::router::{self, Route};
 use crate::runtime::Runtime;
+use crate::subscription::Listen;
 
 /// What became of a message before anything ran.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub enum Prepared {
     Answer(Answer),
     /// Run this, then `finish`.
     Call(Call),
+    /// Tell of changes from now on.
+    Listen(Listen),
     /// The client no longer wants the answer to this request.
     Cancel(Id),
     /// Accepted; nothing to say and nothing to do (a notification or a response).
@@ -170,6 +173,12 @@ fn request(runtime: &Runtime, request: Request) -> Result<Prepared, Error> {
                 target,
                 arguments,
                 context: Arc::new(context),
+            }));
+        }
+        Route::Listen(filter) => {
+            return Ok(Prepared::Listen(Listen {
+                context: Arc::new(context),
+                filter,
             }));
         }
         Route::Ready(result) => shape::response(&context.id, result),

@@ -6,6 +6,7 @@ use crate::dialect::{Dialect, Rendered};
 use crate::json::Object;
 use crate::limits::Limits;
 use crate::meta::{self, ImplementationError};
+use crate::operation::Feature;
 use crate::registry::{Components, Registry, RegistryError};
 
 /// How long a client may keep a list, and who may share it.
@@ -59,6 +60,8 @@ pub struct Settings {
     pub heartbeat: Option<Duration>,
     /// Entries in one page of a list; `None` for all.
     pub page_size: Option<usize>,
+    /// Whether clients may listen for changes.
+    pub subscriptions: bool,
     /// Policy of `server/discover`.
     pub discover_cache: Cache,
     /// Policy of `tools/list`.
@@ -148,6 +151,14 @@ impl Runtime {
             registry,
             rendered,
         })
+    }
+
+    /// Whether the server has a part of the protocol.
+    pub fn offers(&self, feature: Feature) -> bool {
+        match feature {
+            Feature::Subscriptions => self.settings.subscriptions,
+            feature => self.registry.offers(feature),
+        }
     }
 
     /// What one of this server's dialects wrote in advance.

@@ -369,10 +369,13 @@ fn completion_is_offered_when_something_completes() {
         ..Components::default()
     };
     let got = capabilities(prompts(Vec::new()));
-    assert!(got.contains(r#""capabilities":{"prompts":{}}"#), "{got}");
+    assert!(
+        got.contains(r#""capabilities":{"logging":{},"prompts":{}}"#),
+        "{got}"
+    );
     let got = capabilities(prompts(vec![completable("tone", None)]));
     assert!(
-        got.contains(r#""capabilities":{"completions":{},"prompts":{}}"#),
+        got.contains(r#""capabilities":{"completions":{},"logging":{},"prompts":{}}"#),
         "{got}"
     );
     let got = capabilities(Components {
@@ -380,7 +383,7 @@ fn completion_is_offered_when_something_completes() {
         ..Components::default()
     });
     assert!(
-        got.contains(r#""capabilities":{"completions":{},"resources":{}}"#),
+        got.contains(r#""capabilities":{"completions":{},"logging":{},"resources":{}}"#),
         "{got}"
     );
     assert_eq!(

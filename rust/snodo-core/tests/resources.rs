@@ -118,7 +118,7 @@ fn both_lists_are_answered_whenever_there_is_either_kind() {
     assert_eq!(
         list(templates(), "server/discover"),
         result(
-            r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"resources":{}},"ttlMs":0,"cacheScope":"private",SERVER}"#
+            r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"logging":{},"resources":{}},"ttlMs":0,"cacheScope":"private",SERVER}"#
         )
     );
     assert_eq!(

@@ -193,7 +193,13 @@ fn input_may_be_asked_for_with_requests_or_state() {
 
 #[test]
 fn input_is_only_asked_of_clients_that_can_give_it() {
-    let requests = r#"{"form":{"method":"elicitation/create","params":{"mode":"form"}},"url":{"method":"elicitation/create","params":{"mode":"url"}},"llm":{"method":"sampling/createMessage","params":{"tools":[]}}}"#;
+    let requests = r#"{"form":FORM,"url":URL,"tools":SAMPLING_TOOLS,"context":SAMPLING_CONTEXT,"none":SAMPLING_NONE}"#
+        .replace("FORM", r#"{"method":"elicitation/create","params":{"message":"","requestedSchema":{"type":"object","properties":{}}}}"#)
+        .replace("URL", r#"{"method":"elicitation/create","params":{"mode":"url","message":"","url":"https://a.example"}}"#)
+        .replace("SAMPLING_TOOLS", r#"{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":""}}],"maxTokens":1,"toolChoice":{}}}"#)
+        .replace("SAMPLING_CONTEXT", r#"{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":""}}],"maxTokens":1,"includeContext":"thisServer"}}"#)
+        .replace("SAMPLING_NONE", r#"{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":""}}],"maxTokens":1,"includeContext":"none"}}"#);
+    let requests = requests.as_str();
     let ask = |capabilities: &str, value: Value| {
         let runtime = demo();
         let message = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":CAPABILITIES},"name":"count"}}"#;
@@ -204,7 +210,7 @@ fn input_is_only_asked_of_clients_that_can_give_it() {
         );
         text(finish(&runtime, &call.context, &call.target, &value.into()))
     };
-    let refusal = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"elicitation":{"url":{}},"sampling":{"tools":{}}}}}}"#;
+    let refusal = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"Missing required client capability","data":{"requiredCapabilities":{"elicitation":{"url":{}},"sampling":{"tools":{},"context":{}}}}}}"#;
     let expected = (refusal.to_owned(), Verdict::Error(-32021));
     assert_eq!(
         ask(
@@ -221,7 +227,7 @@ fn input_is_only_asked_of_clients_that_can_give_it() {
         ),
         expected
     );
-    let able = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}}}"#;
+    let able = r#"{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{},"context":{}}}"#;
     assert_eq!(
         ask(able, input_required(Some(requests), None)).1,
         Verdict::Result

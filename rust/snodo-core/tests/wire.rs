@@ -478,7 +478,7 @@ fn discovery_says_what_this_server_is() {
         ),
         (
             literal(
-                r#"{"jsonrpc":"2.0","id":"d","result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"instructions":"Greet \"first\".","ttlMs":3600000,"cacheScope":"public",SERVER}}"#
+                r#"{"jsonrpc":"2.0","id":"d","result":{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"logging":{},"tools":{}},"instructions":"Greet \"first\".","ttlMs":3600000,"cacheScope":"public",SERVER}}"#
             ),
             Verdict::Result
         )

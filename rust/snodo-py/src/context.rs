@@ -22,7 +22,8 @@ use snodo_server::voice::Voice;
 use crate::callable::PyCallable;
 use crate::convert::{encode, object_to_python, to_python};
 use crate::imports;
-use crate::sealing::{PyKeyRing, Sealing};
+use crate::mrtr::PyKeyRing;
+use crate::sealing::Sealing;
 
 /// The request a handler serves.
 #[pyclass(frozen, name = "Context", module = "snodo")]
@@ -58,7 +59,7 @@ impl PyContext {
         keys: Option<&'a Bound<'_, PyKeyRing>>,
     ) -> Sealing<'a> {
         Sealing {
-            keys: keys.map_or(self.callable.keys(), |keys| keys.get().keys()),
+            keys: keys.map_or(self.callable.keys(), |keys| &keys.get().0),
             purpose,
             call: &self.call,
             name: &self.callable.name,

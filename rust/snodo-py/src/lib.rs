@@ -12,6 +12,7 @@ mod error;
 mod imports;
 mod lane;
 mod log;
+mod mrtr;
 mod result;
 mod schema;
 mod sealing;
@@ -30,11 +31,11 @@ mod _snodo {
     #[pymodule_export]
     use super::context::PyContext;
     #[pymodule_export]
+    use super::mrtr::{PyKeyRing, check_input_request, check_input_response};
+    #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]
     use super::schema::{check_schema, uri_template_error, uri_template_matches, validate};
-    #[pymodule_export]
-    use super::sealing::PyKeyRing;
     #[pymodule_export]
     use super::server::PyRuntime;
     #[pymodule_export]

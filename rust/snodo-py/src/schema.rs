@@ -7,7 +7,8 @@ use snodo_core::limits::Limits;
 use snodo_core::registry::UriTemplate;
 use snodo_core::schema::{Schema, SchemaError, Validator};
 
-fn read(text: &[u8]) -> PyResult<Json> {
+/// The value of a JSON text, or a `ValueError` that does not quote it.
+pub(crate) fn read(text: &[u8]) -> PyResult<Json> {
     json::parse(text, &Limits::default()).map_err(|error| PyValueError::new_err(error.to_string()))
 }
 

@@ -1,5 +1,4 @@
-//! The keys that seal what travels through clients, and what core leaves to its caller: the clock and
-//! the dice.
+//! What core leaves to its caller when it seals: the server's keys, the clock and the dice.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,24 +12,6 @@ use snodo_core::limits::Limits;
 use snodo_core::mrtr::state::{Binding, KeyRing, Purpose};
 
 use crate::settings::configuration_error;
-
-/// Secrets for sealing, the current one first.
-#[pyclass(frozen, name = "KeyRing", module = "snodo._snodo")]
-pub(crate) struct PyKeyRing(Arc<KeyRing>);
-
-#[pymethods]
-impl PyKeyRing {
-    #[new]
-    fn new(py: Python<'_>, secrets: Vec<(Option<String>, Vec<u8>)>) -> PyResult<Self> {
-        ring(py, secrets).map(Self)
-    }
-}
-
-impl PyKeyRing {
-    pub(crate) fn keys(&self) -> &KeyRing {
-        &self.0
-    }
-}
 
 /// The keys of a server: what it was given, or one that no other process has.
 pub(crate) fn server_keys(options: &Bound<'_, PyDict>) -> PyResult<Arc<KeyRing>> {

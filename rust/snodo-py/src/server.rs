@@ -151,6 +151,7 @@ impl PyRuntime {
                     }
                 }
             }
+            Prepared::Listen(listen) => Some(self.service.deaf(&listen)),
             Prepared::Cancel(_) | Prepared::Silence => None,
         };
         Ok(answer.map(|answer| PyBytes::new(py, &answer.body)))

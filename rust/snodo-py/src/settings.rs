@@ -67,6 +67,10 @@ impl<'py> Options<'_, 'py> {
             dialects: self.dialects()?,
             heartbeat: self.heartbeat()?,
             page_size: self.get("page_size")?,
+            subscriptions: self
+                .0
+                .get_item("subscriptions")?
+                .is_some_and(|source| !source.is_none()),
             discover_cache: self.cache("discover_cache")?,
             tools_cache: self.cache("tools_cache")?,
             resources_cache: self.cache("resources_cache")?,
@@ -161,6 +165,7 @@ fn set_limit(limits: &mut Limits, name: &str, value: &Bound<'_, PyAny>) -> PyRes
         "cursor_bytes" => limits.cursor_bytes = count()?,
         "head_bytes" => limits.head_bytes = count()?,
         "connections" => limits.connections = count()?,
+        "streams" => limits.streams = count()?,
         "running" => limits.running = count()?,
         "queued" => limits.queued = count()?,
         "result_bytes" => limits.result_bytes = count()?,

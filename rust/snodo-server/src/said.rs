@@ -3,6 +3,7 @@
 use futures_util::Stream;
 use snodo_core::pipeline::Answer;
 
+use crate::listening::Listening;
 use crate::voice::Conversation;
 
 /// A message on its way to the client.
@@ -18,6 +19,12 @@ pub enum Said {
 pub(crate) trait Speech: Stream<Item = Said> + Send + Unpin + 'static {
     /// The server is about to stop: what goes on by itself comes to its end, with an answer.
     fn end(&mut self);
+}
+
+impl Speech for Listening {
+    fn end(&mut self) {
+        Self::end(self);
+    }
 }
 
 impl Speech for Conversation {

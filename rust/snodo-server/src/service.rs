@@ -12,12 +12,15 @@ use snodo_core::limits::Limits;
 use snodo_core::outcome::{Outcome, Value};
 use snodo_core::pipeline::{self, Answer, Step, Verdict};
 use snodo_core::runtime::Runtime;
-use tokio::sync::OwnedSemaphorePermit;
+use snodo_core::subscription::Listen;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::cancel::{CancelToken, Reason};
 use crate::executor::{Busy, Executor, Load};
 use crate::handler::{Handler, Reply};
+use crate::listening::Listening;
+use crate::source::Source;
 use crate::voice::{Conversation, Voice};
 
 /// What is offered, and who runs it; replaced as a whole.
@@ -33,6 +36,9 @@ pub struct Service {
     offer: RwLock<Arc<Offer>>,
     limits: Limits,
     executor: Executor,
+    source: Option<Arc<dyn Source>>,
+    /// Places for subscriptions: they have none among the calls.
+    streams: Arc<Semaphore>,
 }
 
 /// What became of a message before anything ran.
@@ -41,6 +47,8 @@ pub enum Prepared {
     Answer(Answer),
     /// To be run.
     Work(Work),
+    /// To be told of changes: goes to [`Service::listen`].
+    Listen(Listen),
     /// The client no longer wants the answer to this request.
     Cancel(Id),
     /// Accepted; nothing to say and nothing to do.
@@ -81,11 +89,22 @@ impl Service {
         let limits = runtime.settings.limits.clone();
         let executor = Executor::new(limits.running, limits.queued);
         let offer = RwLock::new(Arc::new(Offer { runtime, handler }));
+        let streams = limits.streams.min(Semaphore::MAX_PERMITS);
         Self {
             offer,
             limits,
             executor,
+            source: None,
+            streams: Arc::new(Semaphore::new(streams)),
         }
+    }
+
+    /// Tells listeners what this source has to tell. Its runtimes' settings have to say that there are
+    /// subscriptions.
+    #[must_use]
+    pub fn with_source(mut self, source: Arc<dyn Source>) -> Self {
+        self.source = Some(source);
+        self
     }
 
     /// What callers are held to.
@@ -123,6 +142,7 @@ impl Service {
         match prepared {
             Ok(pipeline::Prepared::Answer(answer)) => Prepared::Answer(answer),
             Ok(pipeline::Prepared::Call(call)) => Prepared::Work(Work { offer, call }),
+            Ok(pipeline::Prepared::Listen(listen)) => Prepared::Listen(listen),
             Ok(pipeline::Prepared::Cancel(id)) => Prepared::Cancel(id),
             Ok(pipeline::Prepared::Silence) => Prepared::Silence,
             Err(_) => Prepared::Answer(self.refuse(None, &Error::internal("Internal error"))),
@@ -177,6 +197,29 @@ impl Service {
                 Step::Call(next) => call = next,
             }
         }
+    }
+
+    /// Begins to tell a listener. What is to be said, the first of it too, comes when the stream is
+    /// polled, within a runtime with timers. An answer: there is no place for it.
+    pub fn listen(self: &Arc<Self>, request: Listen) -> Result<Listening, Answer> {
+        let refuse = |text, verdict| {
+            let error = Error::internal(text);
+            Err(pipeline::refuse(Some(request.id()), &error, verdict))
+        };
+        let Some(source) = self.source.clone() else {
+            let verdict = Verdict::Error(code::INTERNAL_ERROR);
+            return refuse("Subscription source failed", verdict);
+        };
+        let Ok(place) = self.streams.clone().try_acquire_owned() else {
+            return refuse("Server subscription capacity exhausted", Verdict::Busy);
+        };
+        Ok(Listening::new(self.clone(), source, request, place))
+    }
+
+    /// The answer to a listener where there is one answer to a message and no more.
+    pub fn deaf(&self, request: &Listen) -> Answer {
+        let error = Error::invalid_request("There is no stream here to tell of changes on");
+        self.refuse(Some(request.id()), &error)
     }
 
     /// The answer to a message that could not even be framed: line too long, body too large.

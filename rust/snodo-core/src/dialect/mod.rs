@@ -13,7 +13,7 @@ use std::fmt::Debug;
 pub use v2026_07_28::V2026_07_28;
 
 use crate::call::Target;
-use crate::context::{Arrival, Context, Headers};
+use crate::context::{Arrival, Context, Headers, Transport};
 use crate::envelope::Id;
 use crate::error::{self, Error, Kind, code};
 use crate::json::{Json, Object};
@@ -25,6 +25,7 @@ use crate::page::{CursorError, Pages};
 use crate::registry::Registry;
 use crate::runtime::{Runtime, Settings};
 use crate::schema::Mirror;
+use crate::subscription::{Event, Filter};
 
 /// Every revision this crate speaks, newest first.
 pub static ALL: [&dyn Dialect; 1] = [&V2026_07_28];
@@ -77,6 +78,18 @@ pub trait Dialect: Debug + Send + Sync {
 
     /// Appends the notification that something was said during the request.
     fn notice(&self, context: &Context, notice: &Notice, out: &mut Vec<u8>);
+
+    /// The notification that opens a subscription: what will be told.
+    fn acknowledge(&self, id: &Id, filter: &Filter) -> Vec<u8>;
+
+    /// The notification that tells a subscription of an event.
+    fn tell(&self, id: &Id, event: &Event) -> Vec<u8>;
+
+    /// The notification that the server ends a subscription, where one goes before the response.
+    fn teardown(&self, id: &Id, transport: Transport) -> Option<Vec<u8>>;
+
+    /// The response that closes a subscription.
+    fn listened(&self, runtime: &Runtime, id: &Id) -> Vec<u8>;
 
     /// The error as this revision may say it.
     fn shape_error<'a>(&self, error: &'a Error) -> Cow<'a, Error>;

@@ -2,12 +2,20 @@
 //!
 //! Which operations may ask for input is the dialect's business; what state means, its author's.
 
+mod elicitation;
+mod form;
+mod request;
+mod roots;
+mod sampling;
 pub mod state;
 
+pub use request::{RequestError, answers, check_request};
+
 use crate::context::Context;
-use crate::error::{Error, Kind, code};
+use crate::error::{Error, Kind, code, excerpt};
 use crate::json::{self, Json, Object};
 use crate::limits::Limits;
+use request::needs;
 
 /// The requests a server may embed in a result. None is ever a request of its own.
 pub const METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
@@ -39,20 +47,27 @@ pub fn request_state(params: &mut Object) -> Result<Option<String>, Error> {
     }
 }
 
+/// Why a result that asks for input cannot be sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum InputError {
+    #[error("it has neither input requests nor a request state")]
+    Nothing,
+    #[error("input requests must be an object")]
+    NotObject,
+    #[error("input request {key:?}: {error}")]
+    Request { key: String, error: RequestError },
+}
+
 /// Holds a result that asks for input to the rules: something is asked or kept, every request is
 /// one there is, and the client declared, with this very request, that it can answer it.
 pub fn admit(requests: Option<&[u8]>, has_state: bool, context: &Context) -> Result<(), Error> {
-    let Some(requests) = requests else {
-        return if has_state { Ok(()) } else { Err(invalid()) };
-    };
-    let Ok(Json::Object(requests)) = json::parse(requests, &Limits::default()) else {
-        return Err(invalid());
-    };
+    let invalid = |_| Error::internal("Invalid input-required result");
+    let requests = check_requests(requests, has_state).map_err(invalid)?;
     let nothing = Object::new();
     let declared = context.client_capabilities().unwrap_or(&nothing);
     let mut missing = Object::new();
     for (_, request) in requests.iter() {
-        for [capability, member] in needs(request).ok_or_else(invalid)? {
+        for [capability, member] in needs(request) {
             if !declares(declared, capability, member) {
                 require(&mut missing, capability, member);
             }
@@ -71,37 +86,28 @@ pub fn admit(requests: Option<&[u8]>, has_state: bool, context: &Context) -> Res
     Err(error.with_data(Json::Object(data)))
 }
 
-fn invalid() -> Error {
-    Error::internal("Invalid input-required result")
-}
-
-/// The capabilities that an embedded request needs, each with a member (`""` for none in
-/// particular); `None` if it is not a request that may be embedded.
-fn needs(request: &Json) -> Option<Vec<[&'static str; 2]>> {
-    let request = request.as_object()?;
-    if request.contains("jsonrpc") || request.contains("id") {
-        return None;
-    }
-    let params = match request.get("params") {
-        None => None,
-        Some(params) => Some(params.as_object()?),
+/// The requests of a result that asks for input, if every one is good whatever the client can do.
+pub(crate) fn check_requests(
+    requests: Option<&[u8]>,
+    has_state: bool,
+) -> Result<Object, InputError> {
+    let Some(requests) = requests else {
+        return if has_state {
+            Ok(Object::new())
+        } else {
+            Err(InputError::Nothing)
+        };
     };
-    match request.get("method")?.as_str()? {
-        "roots/list" => Some(vec![["roots", ""]]),
-        "elicitation/create" => match params?.get("mode") {
-            None => Some(vec![["elicitation", "form"]]),
-            Some(Json::String(mode)) if mode == "form" => Some(vec![["elicitation", "form"]]),
-            Some(Json::String(mode)) if mode == "url" => Some(vec![["elicitation", "url"]]),
-            Some(_) => None,
-        },
-        "sampling/createMessage" => {
-            let params = params?;
-            let tools = params.contains("tools") || params.contains("toolChoice");
-            let tools = tools.then_some(["sampling", "tools"]);
-            Some([["sampling", ""]].into_iter().chain(tools).collect())
-        }
-        _ => None,
+    let Ok(Json::Object(requests)) = json::parse(requests, &Limits::default()) else {
+        return Err(InputError::NotObject);
+    };
+    for (key, request) in requests.iter() {
+        check_request(request).map_err(|error| InputError::Request {
+            key: excerpt(key).into_owned(),
+            error,
+        })?;
     }
+    Ok(requests)
 }
 
 fn declares(declared: &Object, capability: &str, member: &str) -> bool {

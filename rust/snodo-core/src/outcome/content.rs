@@ -85,10 +85,12 @@ pub(super) fn is_object(value: &[u8]) -> bool {
 }
 
 /// Whether an encoded string is standard base64.
-pub(super) fn is_base64(value: &[u8]) -> bool {
-    let Some(text) = string(value) else {
-        return false;
-    };
+pub(super) fn is_base64_string(value: &[u8]) -> bool {
+    string(value).is_some_and(|text| is_base64(&text))
+}
+
+/// Whether a text is standard base64.
+pub(crate) fn is_base64(text: &str) -> bool {
     let text = text.as_bytes();
     let data = text
         .strip_suffix(b"==")
@@ -110,7 +112,7 @@ pub(super) fn check_content(content: &Content<'_>) -> Result<bool, ContentError>
     match (content.get("text"), content.get("blob")) {
         (Some(text), None) if is_string(text) => {}
         (None, Some(blob)) if is_string(blob) => {
-            if !is_base64(blob) {
+            if !is_base64_string(blob) {
                 return Err(ContentError::Blob);
             }
         }

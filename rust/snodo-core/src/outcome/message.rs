@@ -1,11 +1,13 @@
 //! What a prompt gives: messages, held to their rules and written one after the other.
 
-use super::content::{Content, ContentError, check_content, is_base64, is_object, is_string};
+use super::content::{
+    Content, ContentError, check_content, is_base64_string, is_object, is_string,
+};
 use super::encoded::{items, string};
 use super::{Encoded, Value};
 use crate::call::Target;
 use crate::error::Error;
-use crate::json::{self, write_string};
+use crate::json::{self, Json, write_string};
 use crate::limits::Limits;
 use crate::meta::{self, IconError, is_absolute_uri};
 
@@ -124,6 +126,11 @@ const KINDS: [(&str, &[&str]); 5] = [
     ),
 ];
 
+/// Whether a value is a block of content, such as a message of a prompt and a result of a tool have.
+pub(crate) fn is_block(block: &Json) -> bool {
+    Content::read(&block.to_vec()).is_some_and(|block| check_block(&block).is_ok())
+}
+
 fn check_block(block: &Content<'_>) -> Result<(), ContentError> {
     let kind = block
         .get("type")
@@ -146,7 +153,10 @@ fn check_block(block: &Content<'_>) -> Result<(), ContentError> {
     match &*kind {
         "text" => must(block.get("text").is_some_and(is_string), ContentError::Text),
         "image" | "audio" => {
-            must(block.get("data").is_some_and(is_base64), ContentError::Data)?;
+            must(
+                block.get("data").is_some_and(is_base64_string),
+                ContentError::Data,
+            )?;
             must(
                 block.get("mimeType").is_some_and(is_string),
                 ContentError::MediaType,

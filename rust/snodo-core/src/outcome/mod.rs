@@ -7,9 +7,9 @@ mod message;
 
 pub(crate) use completion::write_completion;
 pub use content::ContentError;
-pub(crate) use content::{write_contents, write_read};
+pub(crate) use content::{is_base64, write_contents, write_read};
 pub(crate) use encoded::members;
-pub(crate) use message::write_messages;
+pub(crate) use message::{is_block, write_messages};
 
 use crate::error::Error;
 use crate::json::Object;

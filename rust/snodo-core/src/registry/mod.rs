@@ -189,7 +189,14 @@ impl Registry {
             Feature::Resources => !self.resources.is_empty() || !self.templates.is_empty(),
             Feature::Prompts => !self.prompts.is_empty(),
             Feature::Completions => templates().chain(prompts()).any(|all| !all.is_empty()),
-            // No such component can be registered yet.
+            Feature::Logging => {
+                let mut resources = self.resources.iter();
+                self.offers(Feature::Tools)
+                    || self.offers(Feature::Prompts)
+                    || !self.templates.is_empty()
+                    || resources.any(|resource| resource.content.is_none())
+            }
+            // Nothing registered decides that.
             Feature::Subscriptions => false,
         }
     }

@@ -12,6 +12,7 @@ use crate::json::{Json, Object};
 use crate::operation::Operation;
 use crate::outcome::Value;
 use crate::runtime::Runtime;
+use crate::subscription::Filter;
 use crate::suggest;
 
 /// Where an operation leads.
@@ -33,6 +34,8 @@ pub enum Route<'a> {
         /// What it is given.
         arguments: Object,
     },
+    /// To what the server tells by itself: the part of it that was asked for.
+    Listen(Filter),
 }
 
 /// Finds what the operation is about and holds the request to its terms.
@@ -53,6 +56,7 @@ pub fn route<'a>(
         Operation::ReadResource { uri } => resource::read(runtime, rendered, uri),
         Operation::GetPrompt { name, arguments } => get_prompt(runtime, &name, arguments),
         Operation::Complete(completion) => completion::complete(runtime, completion),
+        Operation::Listen(filter) => Ok(Route::Listen(filter.offered(runtime))),
     }
 }
 

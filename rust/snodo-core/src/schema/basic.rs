@@ -311,7 +311,7 @@ fn numeric(schema: &Object, number: &Json) -> Result<(), &'static str> {
 }
 
 /// The order of two numbers; integers exactly.
-fn compare(left: &Json, right: &Json) -> Ordering {
+pub(crate) fn compare(left: &Json, right: &Json) -> Ordering {
     match (left, right) {
         (Json::Int(left), Json::Int(right)) => left.cmp(right),
         (Json::Big(left), Json::Big(right)) => {

@@ -19,6 +19,7 @@ use jsonschema::Draft;
 pub use mirror::{Mirror, MirrorKind};
 
 use self::basic::Basic;
+pub(crate) use self::basic::compare;
 use self::compile::Compiled;
 use self::node::View;
 use self::rule::{Context, Failure};

@@ -72,6 +72,7 @@ pub fn settings() -> Settings {
         tools_cache: Cache::default(),
         resources_cache: Cache::default(),
         prompts_cache: Cache::default(),
+        subscriptions: false,
     }
 }
 

@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::Body as Stream;
 use axum::routing::get;
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
@@ -155,6 +155,7 @@ impl Endpoint {
             }
         };
         let takes_events = media::accepts_events(&head.headers);
+        let head_accepts = head.headers.contains_key(ACCEPT);
         let arrival = Arrival {
             transport: Transport::Http,
             headers: Some(Arc::new(HttpHeaders(head.headers))),
@@ -173,6 +174,18 @@ impl Endpoint {
                     Some(answer) => respond(answer),
                     None => empty(StatusCode::NO_CONTENT),
                 }
+            }
+            Prepared::Listen(listen) if takes_events || !head_accepts => {
+                drop(text);
+                match self.service.listen(listen) {
+                    Ok(speech) => self.speak(speech, life).await,
+                    Err(answer) => respond(answer),
+                }
+            }
+            Prepared::Listen(listen) => {
+                let error = malformed("Accept must admit text/event-stream");
+                let answer = self.service.refuse(Some(listen.id()), &error);
+                json(StatusCode::NOT_ACCEPTABLE, answer.body)
             }
             // Over HTTP a client cancels by closing its connection: the message alone does not say
             // whose request it means.

@@ -20,6 +20,7 @@ use snodo_core::context::{Arrival, Transport};
 use snodo_core::envelope::{self, Id};
 use snodo_core::error::Error;
 use snodo_core::pipeline::Answer;
+use snodo_core::subscription::Listen;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -276,6 +277,7 @@ impl<'s> Session<'s> {
         match prepared {
             Prepared::Answer(answer) => self.output.push(&answer.body),
             Prepared::Work(work) => self.run(work),
+            Prepared::Listen(listen) => self.subscribe(listen),
             Prepared::Cancel(id) => {
                 if let Some((number, token)) = self.in_flight.remove(&id) {
                     token.cancel(Reason::Client);
@@ -299,6 +301,17 @@ impl<'s> Session<'s> {
         self.running.push(Box::pin(async move {
             (number, id, service.run(work, token).await)
         }));
+    }
+
+    fn subscribe(&mut self, listen: Listen) {
+        let id = listen.id().clone();
+        let Some((number, _)) = self.begin(&id) else {
+            return;
+        };
+        match self.service.listen(listen) {
+            Ok(speech) => self.listen(number, id, speech),
+            Err(answer) => self.answered((number, id, Some(answer))),
+        }
     }
 
     /// Takes a request in, unless another one of its id is under way.

@@ -14,11 +14,12 @@ use snodo_core::dialect;
 use snodo_core::json::{Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Value;
-use snodo_core::registry::{Components, Tool};
+use snodo_core::registry::{Components, Resource, Tool};
 use snodo_core::runtime::{Cache, Runtime, Settings};
 use snodo_core::schema::{Schema, Validator};
 use snodo_server::handler::Reply;
 use snodo_server::service::Service;
+use snodo_server::source::Source;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
@@ -53,6 +54,17 @@ pub fn service(limits: Limits) -> (Arc<Service>, Held) {
 
 /// The same, with a sign of life from calls that are silent for so long.
 pub fn service_that_beats(limits: Limits, heartbeat: Option<Duration>) -> (Arc<Service>, Held) {
+    let (service, held) = server(limits, heartbeat, false);
+    (Arc::new(service), held)
+}
+
+/// The same, and a resource, with a source of events.
+pub fn subscribed(limits: Limits, source: impl Source) -> Arc<Service> {
+    let (service, _) = server(limits, None, true);
+    Arc::new(service.with_source(Arc::new(source)))
+}
+
+fn server(limits: Limits, heartbeat: Option<Duration>, subscriptions: bool) -> (Service, Held) {
     let (sender, held) = unbounded_channel();
     // In the order of the registry, which is that of their names.
     let tools = ["add", "big", "hold"].map(tool);
@@ -77,19 +89,33 @@ pub fn service_that_beats(limits: Limits, heartbeat: Option<Duration>) -> (Arc<S
         tools_cache: Cache::default(),
         resources_cache: Cache::default(),
         prompts_cache: Cache::default(),
+        subscriptions,
     };
     let runtime = Runtime::new(
         settings,
         Components {
             tools: tools.into(),
+            resources: subscriptions.then(resource).into_iter().collect(),
             ..Components::default()
         },
     )
     .expect("good settings");
-    (
-        Arc::new(Service::new(Arc::new(runtime), Arc::new(handler))),
-        Held(held),
-    )
+    let service = Service::new(Arc::new(runtime), Arc::new(handler));
+    (service, Held(held))
+}
+
+fn resource() -> Resource {
+    let mut definition = Object::new();
+    definition.insert("uri", Json::String("note://a".to_owned()));
+    definition.insert("name", Json::String("a".to_owned()));
+    Resource {
+        uri: "note://a".to_owned(),
+        definition,
+        mime_type: None,
+        content: None,
+        cache: None,
+        timeout_ms: None,
+    }
 }
 
 fn tool(name: &str) -> Tool {
@@ -121,4 +147,11 @@ pub fn call(id: &str, tool: &str) -> String {
 pub fn loud_call(id: &str, tool: &str) -> String {
     let meta = r#"{"io.modelcontextprotocol/logLevel":"info","progressToken":"t","#;
     call(id, tool).replacen(r#""_meta":{"#, &format!(r#""_meta":{meta}"#), 1)
+}
+
+/// A `subscriptions/listen` as one line. `id` and `filter` are JSON.
+pub fn listen(id: &str, filter: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen","params":{{{META},"notifications":{filter}}}}}"#
+    )
 }

@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::meta;
 use crate::operation::{Completion, Feature, Listed, Operation, Reference};
+use crate::subscription::Filter;
 
 /// What is known of a method besides its name.
 pub(super) struct Method {
@@ -68,18 +69,21 @@ static REQUESTS: [Method; 10] = [
         .rounds()
         .served(get_prompt),
     Method::new("completion/complete", Some(Feature::Completions)).served(complete),
-    Method::new("subscriptions/listen", Some(Feature::Subscriptions)),
+    Method::new("subscriptions/listen", Some(Feature::Subscriptions)).served(listen),
 ];
 
 /// The one notification of a client.
 pub(super) const CANCELLED: &str = "notifications/cancelled";
+
+/// The first message of a subscription.
+pub(super) const ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
 
 /// Notifications, which cannot be requested; all but the first are the server's own.
 pub(super) const NOTIFICATIONS: [&str; 8] = [
     CANCELLED,
     "notifications/progress",
     "notifications/message",
-    "notifications/subscriptions/acknowledged",
+    ACKNOWLEDGED,
     "notifications/tools/list_changed",
     "notifications/prompts/list_changed",
     "notifications/resources/list_changed",
@@ -143,6 +147,10 @@ fn get_prompt(mut params: Object) -> Result<Operation, Error> {
     };
     let arguments = strings(params.take("arguments"), "prompts/get arguments")?;
     Ok(Operation::GetPrompt { name, arguments })
+}
+
+fn listen(mut params: Object) -> Result<Operation, Error> {
+    Filter::take(&mut params).map(Operation::Listen)
 }
 
 fn complete(mut params: Object) -> Result<Operation, Error> {

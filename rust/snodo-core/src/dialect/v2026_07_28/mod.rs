@@ -6,6 +6,7 @@ mod methods;
 mod notices;
 mod render;
 mod results;
+mod subscription;
 
 use std::borrow::Cow;
 
@@ -24,6 +25,7 @@ use crate::outcome::Outcome;
 use crate::registry::Registry;
 use crate::runtime::{Runtime, Settings};
 use crate::schema::Mirror;
+use crate::subscription::{Event, Filter};
 use admission::{
     check_headers, check_meta, check_notification_headers, check_version, unknown_method,
 };
@@ -73,10 +75,7 @@ impl Dialect for V2026_07_28 {
         let Some(known) = find(&method) else {
             return Err(unknown_method(&method));
         };
-        if !known
-            .feature
-            .is_none_or(|feature| runtime.registry.offers(feature))
-        {
+        if !known.feature.is_none_or(|feature| runtime.offers(feature)) {
             return Err(Error::method_not_found(&method));
         }
 
@@ -160,6 +159,23 @@ impl Dialect for V2026_07_28 {
 
     fn notice(&self, context: &Context, notice: &Notice, out: &mut Vec<u8>) {
         notices::write(context, notice, out);
+    }
+
+    fn acknowledge(&self, id: &Id, filter: &Filter) -> Vec<u8> {
+        subscription::acknowledge(id, filter)
+    }
+
+    fn tell(&self, id: &Id, event: &Event) -> Vec<u8> {
+        subscription::tell(id, event)
+    }
+
+    fn teardown(&self, id: &Id, transport: Transport) -> Option<Vec<u8>> {
+        // Over HTTP the end of the stream says it.
+        (transport == Transport::Stdio).then(|| subscription::cancelled(id))
+    }
+
+    fn listened(&self, runtime: &Runtime, id: &Id) -> Vec<u8> {
+        subscription::listened(id, &runtime.rendered(self).meta)
     }
 
     fn shape_error<'a>(&self, error: &'a Error) -> Cow<'a, Error> {

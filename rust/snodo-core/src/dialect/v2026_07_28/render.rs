@@ -77,7 +77,13 @@ fn discover(settings: &Settings, registry: &Registry, meta: &[u8]) -> Vec<u8> {
     out.extend_from_slice(br#"],"capabilities":{"#);
     for (feature, name) in Feature::ADVERTISED {
         if registry.offers(feature) {
-            shape::member(name, b"{}", &mut out);
+            let tells: &[u8] = match feature {
+                Feature::Resources => br#"{"subscribe":true,"listChanged":true}"#,
+                Feature::Tools | Feature::Prompts => br#"{"listChanged":true}"#,
+                _ => b"{}",
+            };
+            let told = if settings.subscriptions { tells } else { b"{}" };
+            shape::member(name, told, &mut out);
         }
     }
     out.push(b'}');

@@ -1,0 +1,190 @@
+//! What a listener asked to hear of, and what there is to hear: filters and events.
+//!
+//! How they are spelled is the dialect's business; where events come from, the server's.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::context::Context;
+use crate::envelope::Id;
+use crate::error::Error;
+use crate::json::{Json, Object};
+use crate::limits::FILTER_URIS;
+use crate::meta;
+use crate::operation::Feature;
+use crate::runtime::Runtime;
+
+/// An admitted request to listen.
+#[derive(Debug)]
+pub struct Listen {
+    /// Who asks.
+    pub context: Arc<Context>,
+    /// What it asks for, as far as this server offers it.
+    pub filter: Filter,
+}
+
+impl Listen {
+    /// The request's id, which is the subscription's too.
+    pub fn id(&self) -> &Id {
+        &self.context.id
+    }
+}
+
+/// Which events a listener hears.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// That the list of tools reads otherwise.
+    pub tools_list_changed: bool,
+    /// That the list of prompts does.
+    pub prompts_list_changed: bool,
+    /// That the list of resources or of templates does.
+    pub resources_list_changed: bool,
+    /// That what is at one of these URIs does, in the order asked for, none twice.
+    pub resource_subscriptions: Vec<String>,
+}
+
+impl Filter {
+    /// Takes the filter out of the parameters of a request to listen. Members that are not known here
+    /// are some extension's and ask for nothing.
+    pub(crate) fn take(params: &mut Object) -> Result<Self, Error> {
+        let mut asked = match params.take("notifications") {
+            Some(Json::Object(asked)) => asked,
+            Some(_) => return Err(wrong("notifications must be a JSON object")),
+            None => return Err(wrong("requires a notifications object")),
+        };
+        let mut flag = |key: &str| match asked.take(key) {
+            None => Ok(false),
+            Some(Json::Bool(wanted)) => Ok(wanted),
+            Some(_) => Err(wrong(&format!("{key} must be a boolean"))),
+        };
+        Ok(Self {
+            tools_list_changed: flag("toolsListChanged")?,
+            prompts_list_changed: flag("promptsListChanged")?,
+            resources_list_changed: flag("resourcesListChanged")?,
+            resource_subscriptions: match asked.take("resourceSubscriptions") {
+                None => Vec::new(),
+                Some(Json::Array(uris)) => subscriptions(uris)?,
+                Some(_) => return Err(wrong("resourceSubscriptions must be a list")),
+            },
+        })
+    }
+
+    /// The part that the server has anything to tell about.
+    pub(crate) fn offered(mut self, runtime: &Runtime) -> Self {
+        self.tools_list_changed &= runtime.offers(Feature::Tools);
+        self.prompts_list_changed &= runtime.offers(Feature::Prompts);
+        if !runtime.offers(Feature::Resources) {
+            self.resources_list_changed = false;
+            self.resource_subscriptions = Vec::new();
+        }
+        self
+    }
+
+    /// Whether the listener hears of an event.
+    pub fn selects(&self, event: &Event) -> bool {
+        match &event.change {
+            Change::ToolsList => self.tools_list_changed,
+            Change::PromptsList => self.prompts_list_changed,
+            Change::ResourcesList => self.resources_list_changed,
+            Change::Resource(uri) => self.resource_subscriptions.contains(uri),
+        }
+    }
+
+    /// Whether everything it selects is selected by the other one too.
+    pub fn is_within(&self, other: &Self) -> bool {
+        let flags = |of: &Self| {
+            [
+                of.tools_list_changed,
+                of.prompts_list_changed,
+                of.resources_list_changed,
+            ]
+        };
+        if flags(self)
+            .iter()
+            .zip(flags(other))
+            .any(|(mine, others)| *mine && !others)
+        {
+            return false;
+        }
+        if self.resource_subscriptions == other.resource_subscriptions {
+            return true;
+        }
+        let others: HashSet<_> = other.resource_subscriptions.iter().collect();
+        let mut mine = self.resource_subscriptions.iter();
+        mine.all(|uri| others.contains(uri))
+    }
+}
+
+fn subscriptions(uris: Vec<Json>) -> Result<Vec<String>, Error> {
+    if uris.len() > FILTER_URIS {
+        let text = format!("resourceSubscriptions accepts at most {FILTER_URIS} URIs");
+        return Err(wrong(&text));
+    }
+    let mut seen = HashSet::with_capacity(uris.len());
+    let mut kept = Vec::with_capacity(uris.len());
+    for uri in uris {
+        match uri {
+            Json::String(uri) if meta::is_absolute_uri(&uri) => {
+                if seen.insert(uri.clone()) {
+                    kept.push(uri);
+                }
+            }
+            _ => {
+                return Err(wrong(
+                    "resourceSubscriptions must contain absolute URI strings",
+                ));
+            }
+        }
+    }
+    Ok(kept)
+}
+
+fn wrong(what: &str) -> Error {
+    Error::invalid_params(format!("subscriptions/listen {what}"))
+}
+
+/// Something that changed, for whoever listens.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// What changed.
+    pub change: Change,
+    /// Members for the `_meta` of the notification.
+    pub metadata: Object,
+}
+
+/// What can change.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// The list of tools.
+    ToolsList,
+    /// The list of prompts.
+    PromptsList,
+    /// The list of resources or of resource templates.
+    ResourcesList,
+    /// What is at this URI, or at one below it.
+    Resource(String),
+}
+
+/// Why something is no event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum EventError {
+    /// The URI.
+    #[error("event uri must be an absolute URI")]
+    Uri,
+    /// The metadata.
+    #[error("event metadata has a key that _meta cannot have")]
+    Key,
+}
+
+impl Event {
+    /// Checks what an event says.
+    pub fn new(change: Change, metadata: Object) -> Result<Self, EventError> {
+        if matches!(&change, Change::Resource(uri) if !meta::is_absolute_uri(uri)) {
+            return Err(EventError::Uri);
+        }
+        if !metadata.iter().all(|(key, _)| meta::is_key(key)) {
+            return Err(EventError::Key);
+        }
+        Ok(Self { change, metadata })
+    }
+}

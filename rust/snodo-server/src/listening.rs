@@ -1,0 +1,206 @@
+//! A subscription under way: what is said to one listener, from the acknowledgement to the response.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context as Task, Poll, ready};
+use std::time::Duration;
+
+use futures_util::Stream;
+use snodo_core::context::{Context, Transport};
+use snodo_core::dialect::Dialect;
+use snodo_core::envelope::Id;
+use snodo_core::error::Error;
+use snodo_core::pipeline::{self, Answer, Verdict};
+use snodo_core::subscription::{Filter, Listen};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use crate::said::Said;
+use crate::service::Service;
+use crate::source::{End, Feed, Opened, Opening, Source};
+
+/// What is said to a listener: the acknowledgement, events, and when the server or the source ends it
+/// the answer. A source that refuses gives only an answer. Dropping it is the client's cancellation.
+///
+/// An event is asked for when the transport asks, which it does when it has written the one before;
+/// it is put into words only then.
+pub struct Listening {
+    service: Arc<Service>,
+    // All that is kept of the request.
+    dialect: &'static dyn Dialect,
+    transport: Transport,
+    id: Id,
+    accepted: Filter,
+    stage: Stage,
+    /// Whether the server ends it.
+    ending: bool,
+    _place: OwnedSemaphorePermit,
+}
+
+enum Stage {
+    Opening(Opening),
+    Open(Box<dyn Feed>),
+    /// Only the answer is left to say.
+    Closing,
+    Over,
+}
+
+/// Events in a row that a source may give against the filter before others have their turn.
+const STRAYS: usize = 64;
+
+const SOURCE_FAILED: &str = "Subscription source failed";
+
+impl Listening {
+    pub(crate) fn new(
+        service: Arc<Service>,
+        source: Arc<dyn Source>,
+        request: Listen,
+        place: OwnedSemaphorePermit,
+    ) -> Self {
+        let Listen { context, filter } = request;
+        let limit = service.limits().call_timeout;
+        Self {
+            service,
+            dialect: context.dialect,
+            transport: context.arrival.transport,
+            id: context.id.clone(),
+            accepted: Filter::default(),
+            stage: Stage::Opening(Box::pin(open(source, filter, context, limit))),
+            ending: false,
+            _place: place,
+        }
+    }
+
+    /// The server ends it: what is there already is still said, then that it ends.
+    pub fn end(&mut self) {
+        self.ending = true;
+        if let Stage::Open(feed) = &mut self.stage {
+            feed.finish();
+        }
+    }
+
+    fn opened(&mut self, opened: Result<Opened, Error>) -> Said {
+        match opened {
+            Ok(Opened { accepted, mut feed }) => {
+                if self.ending {
+                    feed.finish();
+                }
+                let acknowledgement = self.dialect.acknowledge(&self.id, &accepted);
+                self.accepted = accepted;
+                self.stage = Stage::Open(feed);
+                Said::Notice(acknowledgement)
+            }
+            Err(error) => self.refused(&error),
+        }
+    }
+
+    fn refused(&mut self, error: &Error) -> Said {
+        let error = self.dialect.shape_error(error);
+        let verdict = Verdict::Error(error.code);
+        self.answer(pipeline::refuse(Some(&self.id), &error, verdict))
+    }
+
+    fn answer(&mut self, answer: Answer) -> Said {
+        self.stage = Stage::Over;
+        Said::Answer(answer)
+    }
+
+    /// The next event that the listener is to hear of, or what is said instead.
+    fn poll_feed(&mut self, task: &mut Task<'_>) -> Poll<Said> {
+        let Stage::Open(feed) = &mut self.stage else {
+            unreachable!("only an open feed is asked for events");
+        };
+        for _ in 0..STRAYS {
+            let end = match feed.poll_event(task) {
+                Poll::Ready(Some(Ok(event))) if self.accepted.selects(&event) => {
+                    return Poll::Ready(Said::Notice(self.dialect.tell(&self.id, &event)));
+                }
+                Poll::Ready(Some(Ok(_))) => continue,
+                Poll::Ready(Some(Err(_))) => End::Failed,
+                Poll::Pending if !self.ending => return Poll::Pending,
+                Poll::Ready(None) | Poll::Pending if self.ending => End::Shutdown,
+                Poll::Ready(None) | Poll::Pending => End::Complete,
+            };
+            return Poll::Ready(self.closed(end));
+        }
+        task.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn closed(&mut self, end: End) -> Said {
+        if let Stage::Open(feed) = std::mem::replace(&mut self.stage, Stage::Closing) {
+            feed.close(end);
+        }
+        if end == End::Failed {
+            return self.refused(&Error::internal(SOURCE_FAILED));
+        }
+        match self.dialect.teardown(&self.id, self.transport) {
+            Some(notice) => Said::Notice(notice),
+            None => self.completed(),
+        }
+    }
+
+    fn completed(&mut self) -> Said {
+        let body = self.dialect.listened(&self.service.runtime(), &self.id);
+        let verdict = Verdict::Result;
+        self.answer(Answer { body, verdict })
+    }
+}
+
+impl Stream for Listening {
+    type Item = Said;
+
+    fn poll_next(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Said>> {
+        let this = self.get_mut();
+        let said = match &mut this.stage {
+            Stage::Opening(opening) => match opening.as_mut().poll(task) {
+                Poll::Ready(opened) => this.opened(opened),
+                Poll::Pending if this.ending => {
+                    // It has not begun, so there is nothing to complete.
+                    let error = Error::internal("Server is shutting down");
+                    let refusal = pipeline::refuse(Some(&this.id), &error, Verdict::Closing);
+                    this.answer(refusal)
+                }
+                Poll::Pending => return Poll::Pending,
+            },
+            Stage::Open(_) => ready!(this.poll_feed(task)),
+            Stage::Closing => this.completed(),
+            Stage::Over => return Poll::Ready(None),
+        };
+        Poll::Ready(Some(said))
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        if let Stage::Open(feed) = std::mem::replace(&mut self.stage, Stage::Over) {
+            feed.close(End::Cancelled);
+        }
+    }
+}
+
+/// Opens a source within the time of a call, and holds it to what was asked for.
+async fn open(
+    source: Arc<dyn Source>,
+    filter: Filter,
+    context: Arc<Context>,
+    limit: Option<Duration>,
+) -> Result<Opened, Error> {
+    let opening = source.open(filter.clone(), context);
+    let opened = match limit {
+        None => opening.await?,
+        Some(limit) => match timeout(limit, opening).await {
+            Ok(opened) => opened?,
+            Err(_) => {
+                tracing::error!("a subscription source was not open in time");
+                return Err(Error::internal(SOURCE_FAILED));
+            }
+        },
+    };
+    if !opened.accepted.is_within(&filter) {
+        opened.feed.close(End::Failed);
+        let text = "Subscription source accepted notifications not requested";
+        return Err(Error::internal(text));
+    }
+    Ok(opened)
+}
