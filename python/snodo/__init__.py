@@ -7,73 +7,109 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from . import elicit, roots, sampling
+    from ._answer import Answer, InputRequest
     from ._arg import Arg
     from ._prompt import Prompt
     from ._ready import DirectoryResource, FileResource, StaticResource
     from ._resource import Resource
-    from ._snodo import Context, Result
+    from ._snodo import Context, Event, Hub, Result
+    from ._state import State
+    from ._subscriptions import Filter, Source
     from ._tool import Tool
     from .context import current_context
     from .decorators import prompt, resource, tool
-    from .errors import ConfigurationError, DeclarationError, Error, ToolError
+    from .errors import (
+        Cancelled,
+        ConfigurationError,
+        DeclarationError,
+        Declined,
+        Error,
+        ToolError,
+    )
     from .results import Audio, EmbeddedResource, Image, Message, ResourceLink, Text
     from .server import Cache, Server
 
 __all__ = [
+    "Answer",
     "Arg",
     "Audio",
     "Cache",
+    "Cancelled",
     "ConfigurationError",
     "Context",
     "DeclarationError",
+    "Declined",
     "DirectoryResource",
     "EmbeddedResource",
     "Error",
+    "Event",
     "FileResource",
+    "Filter",
+    "Hub",
     "Image",
+    "InputRequest",
     "Message",
     "Prompt",
     "Resource",
     "ResourceLink",
     "Result",
     "Server",
+    "Source",
+    "State",
     "StaticResource",
     "Text",
     "Tool",
     "ToolError",
     "current_context",
+    "elicit",
     "prompt",
     "resource",
+    "roots",
+    "sampling",
     "tool",
 ]
 
 __version__ = "0.1.0"
 
+# Names by the module they are in; the empty one says that they are modules themselves.
 _HOMES = {
+    "Answer": "_answer",
     "Arg": "_arg",
     "Audio": "results",
     "Cache": "server",
+    "Cancelled": "errors",
     "ConfigurationError": "errors",
     "Context": "_snodo",
     "DeclarationError": "errors",
+    "Declined": "errors",
     "DirectoryResource": "_ready",
     "EmbeddedResource": "results",
     "Error": "errors",
+    "Event": "_snodo",
     "FileResource": "_ready",
+    "Filter": "_subscriptions",
+    "Hub": "_snodo",
     "Image": "results",
+    "InputRequest": "_answer",
     "Message": "results",
     "Prompt": "_prompt",
     "Resource": "_resource",
     "ResourceLink": "results",
     "Result": "_snodo",
     "Server": "server",
+    "Source": "_subscriptions",
+    "State": "_state",
     "StaticResource": "_ready",
     "Text": "results",
     "Tool": "_tool",
     "ToolError": "errors",
     "current_context": "context",
+    "elicit": "",
     "prompt": "decorators",
     "resource": "decorators",
+    "roots": "",
+    "sampling": "",
     "tool": "decorators",
 }
 
@@ -84,7 +120,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value: object = getattr(import_module(f".{home}", __name__), name)
+    module = import_module(f".{home or name}", __name__)
+    value: object = getattr(module, name) if home else module
     globals()[name] = value
     return value
 

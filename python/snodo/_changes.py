@@ -84,6 +84,7 @@ class Changes:
                     self._server._replace(after)
                     break
         self.changed = after.changed(before)
+        self._server._tell(self.changed)
 
     def _stepped(self, components: Components) -> Components:
         for kind, what, spec in self._steps:

@@ -23,9 +23,11 @@ _COUNTS = (
     "cursor_bytes",
     "head_bytes",
     "connections",
+    "streams",
     "running",
     "queued",
     "result_bytes",
+    "input_rounds",
 )
 _TIMES = (
     "head_timeout",
@@ -107,6 +109,63 @@ def seconds(option: str, value: Any) -> float:
     return float(value)
 
 
+MOST_SECRETS = 8
+SECRET_BYTES = 32
+_KEY_ID = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+
+
+def checked_secrets(option: str, value: Any) -> list[tuple[str | None, bytes]]:
+    """Check the secrets that state is sealed with, the current one first.
+
+    Args:
+        option: What they are called, for refusals; no secret is ever shown.
+        value: A secret, or a list of secrets or of ``(id, secret)`` pairs.
+    """
+    items = list(value) if isinstance(value, (list, tuple)) else [value]
+    if not 1 <= len(items) <= MOST_SECRETS:
+        raise ConfigurationError(
+            f"{option} must be a secret, or a list of 1 to {MOST_SECRETS} secrets or"
+            " (id, secret) pairs"
+        )
+    secrets = [_secret(option, item) for item in items]
+    for part, given in (
+        ("identifiers", [name for name, _ in secrets if name is not None]),
+        ("secrets", [secret for _, secret in secrets]),
+    ):
+        if len(set(given)) < len(given):
+            raise ConfigurationError(f"{option}: {part} must be unique")
+    return secrets
+
+
+def _secret(option: str, item: Any) -> tuple[str | None, bytes]:
+    name = None
+    if isinstance(item, (list, tuple)) and len(item) == 2:
+        name, item = item
+        if not (isinstance(name, str) and 1 <= len(name) <= 32 and _KEY_ID.issuperset(name)):
+            raise ConfigurationError(
+                f"{option}: identifiers must be 1 to 32 characters from A-Z, a-z, 0-9, _ and -"
+            )
+    if isinstance(item, str):
+        item = item.encode("utf-8", "surrogatepass")
+    if not isinstance(item, (bytes, bytearray)):
+        raise ConfigurationError(f"{option} must be bytes or a string, not {type(item).__name__}")
+    if len(item) < SECRET_BYTES:
+        raise ConfigurationError(
+            f"{option} requires at least {SECRET_BYTES} bytes, for example those of"
+            " secrets.token_urlsafe(32)"
+        )
+    return name, bytes(item)
+
+
+def environment_secrets() -> list[tuple[str | None, bytes]]:
+    """Give the secrets that ``SNODO_SECRET`` says, separated by commas; none if it is not set."""
+    from os import environ
+
+    said = environ.get("SNODO_SECRET", "")
+    items = [item.strip() for item in said.split(",") if item.strip()]
+    return checked_secrets("SNODO_SECRET", items) if items else []
+
+
 def checked_validator(value: Any) -> Any:
     """Check a validator: a name, or an object that validates."""
     if isinstance(value, str):
@@ -117,6 +176,18 @@ def checked_validator(value: Any) -> Any:
             )
     elif isinstance(value, type) or not callable(getattr(value, "validate", None)):
         raise ConfigurationError("Server validator must have validate(instance, schema)")
+    return value
+
+
+def checked_subscriptions(value: Any) -> Any:
+    """Check where the events of subscriptions come from."""
+    if isinstance(value, bool):
+        return value
+    from ._snodo import Hub
+
+    is_source = not isinstance(value, type) and callable(getattr(value, "listen", None))
+    if not isinstance(value, Hub) and not is_source:
+        raise ConfigurationError("Server subscriptions must be a boolean, a Hub or a Source")
     return value
 
 

@@ -1,11 +1,28 @@
 """The compiled half of snodo: messages, routing, validation, transports, and the lanes of tools."""
 
 from asyncio import AbstractEventLoop, Task
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self, final
+from collections.abc import (
+    AsyncIterable,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
+from typing import Any, Literal, Self, TypedDict, TypeVar, final, overload, type_check_only
+
+from ._answer import Answer, InputRequest
+from ._interview import Answers, Interview
+from ._track import Track
+
+_T = TypeVar("_T")
+_J = TypeVar("_J", bound=str | float | list[Any] | dict[str, Any] | None)
 
 __all__ = [
     "Context",
+    "Event",
+    "Hub",
     "KeyRing",
     "Result",
     "Runtime",
@@ -75,9 +92,9 @@ class KeyRing:
         """Derive keys from secrets.
 
         Args:
-            secrets: 1 to 8 pairs of id and secret, the current one first. An id is 1 to 32 characters
-                of ``A-Za-z0-9_-``, unique; None derives one from the secret. A secret has at least 32
-                bytes.
+            secrets: 1 to 8 pairs of id and secret, the current one first. An id is 1 to 32
+                characters of ``A-Za-z0-9_-``, unique; None derives one from the secret. A secret
+                has at least 32 bytes.
 
         Raises:
             ValueError: If one of these does not hold.
@@ -177,6 +194,123 @@ class Result:
     def __ne__(self, other: object, /) -> bool: ...
 
 @final
+class Event:
+    """Something that changed. Immutable.
+
+    ``metadata`` are members for the ``_meta`` of the notification. All builders raise TypeError if
+    it is not a mapping of JSON values, and ValueError if it has a key that ``_meta`` cannot have.
+    """
+
+    @staticmethod
+    def tools_changed(metadata: Mapping[str, Any] | None = None) -> Event:
+        """Say that the list of tools reads otherwise."""
+
+    @staticmethod
+    def prompts_changed(metadata: Mapping[str, Any] | None = None) -> Event:
+        """Say that the list of prompts reads otherwise."""
+
+    @staticmethod
+    def resources_changed(metadata: Mapping[str, Any] | None = None) -> Event:
+        """Say that the list of resources or of templates reads otherwise."""
+
+    @staticmethod
+    def resource_updated(uri: str, metadata: Mapping[str, Any] | None = None) -> Event:
+        """Say that what is at a URI, or below it, reads otherwise.
+
+        Raises:
+            ValueError: If the URI is not absolute.
+        """
+
+    @property
+    def kind(self) -> str:
+        """Which builder made it."""
+
+    @property
+    def uri(self) -> str | None:
+        """Of a resource that was updated, where it is."""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """Members for the notification's ``_meta``."""
+
+    def __eq__(self, other: object, /) -> bool: ...
+    def __ne__(self, other: object, /) -> bool: ...
+
+@type_check_only
+class Report(TypedDict):
+    """What became of an event, in listeners."""
+
+    matched: int
+    delivered: int
+    buffered: int
+    dropped: int
+
+@type_check_only
+class Stats(TypedDict):
+    """How a hub fares."""
+
+    subscriptions: int
+    closing: int
+    queued: int
+    dropped: int
+    max_buffer: int
+    overflow: Literal["drop_oldest", "drop_newest"]
+
+@final
+class Hub:
+    """Tells what the application publishes to whoever listens for it.
+
+    Each listener has a queue of its own, so that one that reads slowly keeps nobody waiting. All
+    methods are for any thread and any task, and none blocks. Publishing gives a report: how many
+    listeners the event was for (``matched``), how many waited for it (``delivered``), have it in
+    their queue, or there already one that says the same (``buffered``), and how many lost this
+    event, or their oldest, for want of room (``dropped``).
+    """
+
+    def __new__(
+        cls,
+        *,
+        name: str | None = None,
+        max_buffer: int = 100,
+        overflow: Literal["drop_oldest", "drop_newest"] = "drop_oldest",
+    ) -> Self:
+        """Make a hub without listeners.
+
+        Args:
+            name: For display.
+            max_buffer: Events that may wait for one listener.
+            overflow: Which event a listener loses when there are more.
+
+        Raises:
+            ConfigurationError: If an option cannot hold.
+        """
+
+    @property
+    def name(self) -> str | None:
+        """For display."""
+
+    def publish(self, event: Event) -> Report:
+        """Tell whoever listens for it."""
+
+    def tools_changed(self, metadata: Mapping[str, Any] | None = None) -> Report:
+        """Publish `Event.tools_changed`."""
+
+    def prompts_changed(self, metadata: Mapping[str, Any] | None = None) -> Report:
+        """Publish `Event.prompts_changed`."""
+
+    def resources_changed(self, metadata: Mapping[str, Any] | None = None) -> Report:
+        """Publish `Event.resources_changed`."""
+
+    def resource_updated(self, uri: str, metadata: Mapping[str, Any] | None = None) -> Report:
+        """Publish `Event.resource_updated`."""
+
+    def complete(self) -> None:
+        """End every subscription there is when its queue is empty; later ones are not concerned."""
+
+    def stats(self) -> Stats:
+        """Count: listeners, those that are ending, events that wait, and events lost so far."""
+
+@final
 class Context:
     """The request that a handler serves. Immutable; facts are read when asked for."""
 
@@ -235,6 +369,151 @@ class Context:
     @property
     def state(self) -> Any:
         """What the server's lifespan yielded; None without one."""
+
+    def check_cancelled(self) -> None:
+        """Leave a call that nobody waits for any more.
+
+        Raises:
+            Cancelled: If that is so; no subclass of Exception.
+        """
+
+    def progress(
+        self, done: float, total: float | None = None, message: str | None = None
+    ) -> Awaitable[None]:
+        """Tell the client how far the call is, if it asked to be told. Never blocks.
+
+        What does not increase is dropped, and when the client reads slowly the newest report
+        replaces the ones before. May be awaited; it is done already.
+
+        Args:
+            done: More each time, in any unit.
+            total: What it is to become, if known.
+            message: For people, at most 4,096 bytes; more is cut.
+
+        Raises:
+            TypeError: If a number is none (a bool is none) or the message is not a string.
+            ValueError: If a number is not finite.
+        """
+
+    def log(
+        self,
+        level: Literal[
+            "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
+        ],
+        data: Any,
+        logger: str | None = None,
+    ) -> Awaitable[None]:
+        """Send the client a log message, if it asked for this level. Never blocks.
+
+        May be awaited; it is done already.
+
+        Args:
+            level: How grave it is.
+            data: Any JSON value. The client's people may read it.
+            logger: Which part of the server speaks.
+
+        Raises:
+            ValueError: If there is no such level, or ``data`` is not JSON.
+            TypeError: If ``logger`` is not a string.
+        """
+
+    def track(
+        self,
+        items: Iterable[_T] | AsyncIterable[_T],
+        total: float | None = None,
+        message: str | None = None,
+    ) -> Track[_T]:
+        """Report the progress of a loop: ``for item in context.track(items)``.
+
+        ``async for`` works too, over items of either kind.
+
+        Args:
+            items: What is looped over.
+            total: How many there are; their ``len`` unless given.
+            message: For people, with each report.
+
+        Raises:
+            Cancelled: From the loop, if nobody waits for the answer any more.
+        """
+
+    @overload
+    def ask(self, key: str, request: InputRequest[_T], /) -> Answer[_T]: ...
+    @overload
+    def ask(self, key: Mapping[str, InputRequest[Any]], request: None = None, /) -> Answers:
+        """Ask the client, and give its answer. For tools, prompts and reads of resources.
+
+        It never waits. As long as there is no answer it ends the request, and the function is run
+        again from the top when the answer comes; answers of earlier runs are remembered. What has
+        an effect before a question is guarded by `once`. A question that reads otherwise than in
+        the run before is asked again; one key may be asked again and again, as in a loop. Answers
+        may be awaited and then give themselves. Remembered for 900 seconds.
+
+        Args:
+            key: Names the question. Or several questions of one round, by key.
+            request: What `elicit`, `sampling` or `roots` made.
+
+        Returns:
+            The answer, or a dict of them.
+
+        Raises:
+            Error: -32602 if the answer does not fit the question, or the state that came with it
+                does not open; -32603 where nothing may be asked.
+            ToolError: If there were too many rounds (limit ``input_rounds``), or the answers so far
+                are too long to be remembered.
+            TypeError: If the key or the request is something else.
+        """
+
+    @overload
+    def once(
+        self, key: str, function: Callable[[], Coroutine[Any, Any, _J]]
+    ) -> Coroutine[Any, Any, _J]: ...
+    @overload
+    def once(self, key: str, function: Callable[[], _J]) -> _J: ...
+    @overload
+    def once(self, key: str, function: Callable[[], Any]) -> Any:
+        """Run a function in the first run alone, and remember what it gave for those after it.
+
+        What it gives is remembered as JSON with the client, sealed, from the next question on; so
+        all runs, the first as well, get it as JSON reads: a tuple is a list, a dataclass a dict. An
+        exception is remembered by nobody. A run that ends otherwise than by a question, and a
+        client that begins anew, run the function again.
+
+        Args:
+            key: Names what is done; the n-th use of a key in a run is another thing.
+            function: Called without arguments; a coroutine function's result is awaited by the
+                caller.
+
+        Raises:
+            TypeError: If what it gives is not JSON.
+            Error: -32602 if the state that came does not open.
+        """
+
+    _interview: Interview | None
+    @property
+    def _input_rounds(self) -> int: ...
+    def _seal(
+        self,
+        purpose: Literal["ask", "state"],
+        data: bytes,
+        principal: bytes,
+        ttl: int,
+        keys: KeyRing | None = None,
+    ) -> str:
+        """Seal a JSON text for this request.
+
+        Raises:
+            ValueError: If the token is longer than 16 KiB.
+        """
+
+    def _open(
+        self,
+        purpose: Literal["ask", "state"],
+        token: str,
+        principal: bytes,
+        ttl: int,
+        keys: KeyRing | None = None,
+    ) -> bytes | None:
+        """Open what was sealed for such a request; None if it was not, or was too long ago."""
 
 @final
 class Runtime:

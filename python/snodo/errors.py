@@ -1,18 +1,29 @@
 """The exceptions a user of snodo raises or meets. What they become on the wire is decided in Rust.
 
-Exception
-├── Error                 fails the JSON-RPC request: code, message, data
-├── ToolError             a tool's own failure: a successful response with ``isError: true``
-├── RuntimeError
-│   └── LifespanError     the application's lifespan raised something
-└── ValueError
-    ├── DeclarationError  a component that cannot be what it says it is, found at import
-    └── ConfigurationError  a server option or registration that cannot hold
+BaseException
+├── Cancelled                 nobody waits for the answer any more
+└── Exception
+    ├── Error                 fails the JSON-RPC request: code, message, data
+    ├── ToolError             a tool's own failure: a successful response with ``isError: true``
+    │   └── Declined          the user did not give what was asked for
+    ├── RuntimeError
+    │   └── LifespanError     the application's lifespan raised something
+    └── ValueError
+        ├── DeclarationError  a component that cannot be what it says it is, found at import
+        └── ConfigurationError  a server option or registration that cannot hold
 """
 
 from __future__ import annotations
 
-__all__ = ["ConfigurationError", "DeclarationError", "Error", "LifespanError", "ToolError"]
+__all__ = [
+    "Cancelled",
+    "ConfigurationError",
+    "DeclarationError",
+    "Declined",
+    "Error",
+    "LifespanError",
+    "ToolError",
+]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,6 +172,42 @@ class ToolError(Exception):
             raise TypeError(f"ToolError takes a string, not {type(message).__name__}")
         super().__init__(message)
         self.message = message
+
+
+class Declined(ToolError):
+    """The value of an answer was taken that the user declined to give, or cancelled.
+
+    Left alone it fails the tool with a sentence the model can read.
+    """
+
+    action: Literal["decline", "cancel"]
+
+    def __init__(
+        self, action: Literal["decline", "cancel"] = "decline", message: str | None = None
+    ) -> None:
+        """Say what the user did.
+
+        Args:
+            action: ``decline`` or ``cancel``.
+            message: The text that the model reads, if another is wanted.
+        """
+        if message is None:
+            verb = "cancelled" if action == "cancel" else "declined"
+            message = f"The user {verb} the request for input"
+        super().__init__(message)
+        self.action = action
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Survive pickling with the action."""
+        return type(self), (self.action, self.message)
+
+
+class Cancelled(BaseException):
+    """Nobody waits for the answer any more: the client left, cancelled, or the time is up.
+
+    Raised by ``context.check_cancelled()`` and ``context.track(...)``. No subclass of Exception, so
+    that ``except Exception`` does not keep a call alive that is over.
+    """
 
 
 class DeclarationError(ValueError):

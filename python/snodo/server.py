@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 
     from ._changes import Changes
     from ._signature import ToolSpec
-    from ._snodo import Runtime
+    from ._snodo import Hub, Runtime
     from ._subject import Declaration
+    from ._subscriptions import Source
 
+    Secret: TypeAlias = bytes | str
     F = TypeVar("F", bound=Callable[..., Any])
     Completer: TypeAlias = Callable[..., Any] | Sequence[str]
     L = TypeVar("L", bound=Callable[..., AbstractAsyncContextManager[Any] | AsyncIterator[Any]])
@@ -35,6 +37,10 @@ if TYPE_CHECKING:
 
         def validate(self, instance: Any, schema: Any, /) -> Any:
             """Return None or True to accept; anything else, or a ValidationError, refuses."""
+
+
+# One for all servers: it is held for a moment, once for each.
+_hubs = allocate_lock()
 
 
 class Server:
@@ -62,6 +68,9 @@ class Server:
         threads: int | None = None,
         debug: bool = False,
         protocols: Iterable[str] | None = None,
+        subscriptions: bool | Hub | Source = True,
+        secret: Secret | Sequence[Secret | tuple[str, Secret]] | None = None,
+        heartbeat: float | None = None,
     ) -> None:
         """Take identity and policies.
 
@@ -86,6 +95,14 @@ class Server:
             threads: Most threads for plain functions; None for 256.
             debug: Show exceptions of tools to the client.
             protocols: Revisions to speak; None for all.
+            subscriptions: Whether clients may listen for changes, or where these come from: a
+                `Hub`, which may be of several servers, or a `Source` of your own.
+            secret: What `State` and ``context.ask`` seal with, where a call may be continued by
+                another process: at least 32 bytes, or 1 to 8 of them or ``(id, secret)`` pairs, the
+                current one first. None for those of ``SNODO_SECRET`` (separated by commas), or
+                without it for one that this process makes up and nobody else knows.
+            heartbeat: Seconds that a call may be silent before its progress is told again by
+                itself, to a client that asked for progress; None for never.
 
         Raises:
             ConfigurationError: If an option cannot hold.
@@ -124,6 +141,11 @@ class Server:
             raise ConfigurationError("Server debug must be a boolean")
         self._debug = debug
         self._protocols = _options.checked_protocols(protocols)
+        self._subscriptions = _options.checked_subscriptions(subscriptions)
+        self._secrets = (
+            None if secret is None else _options.checked_secrets("Server secret", secret)
+        )
+        self._heartbeat = None if heartbeat is None else _options.seconds("heartbeat", heartbeat)
         if icons is not None:
             self._info["icons"] = _options.checked_icons(icons)
         self._components = Components()
@@ -132,6 +154,7 @@ class Server:
         self._loopless = False
         self._made: Runtime | None = None
         self._making = allocate_lock()
+        self._own_hub: Hub | None = None
 
     def __repr__(self) -> str:
         """Show what is served."""
@@ -284,6 +307,23 @@ class Server:
         for definition in definitions:
             for kind, spec in specs_of(definition, self._components, frame):
                 self._components.register(kind, definition, spec)
+
+    @property
+    def notify(self) -> Hub:
+        """The hub that tells whoever listens: ``server.notify.resource_updated(uri)``.
+
+        It is for any thread and any task, and never blocks. Changes made by `changes` are told by
+        themselves.
+
+        Raises:
+            ConfigurationError: If the server has a `Source` of its own, which has to tell.
+        """
+        hub = self._hub()
+        if hub is None:
+            raise ConfigurationError(
+                f"Server {self.name!r} has a Source of its own: it tells what changes"
+            )
+        return hub
 
     def changes(self) -> Changes:
         """Add and remove components of a server that may be in use, all at once.
@@ -537,8 +577,9 @@ class Server:
     def _settings(self) -> dict[str, Any]:
         """Give the policies as plain values.
 
-        Caches are ``(ttl_ms, scope)``; times are seconds.
+        Caches are ``(ttl_ms, scope)``; times are seconds; secrets are ``(id or None, secret)``.
         """
+        secrets = self._secrets
         return {
             "server_info": dict(self._info),
             "instructions": self._instructions,
@@ -550,7 +591,34 @@ class Server:
             "threads": self._threads,
             "debug": self._debug,
             "protocols": list(self._protocols),
+            "subscriptions": self._source(),
+            "secret": _options.environment_secrets() if secrets is None else secrets,
+            "heartbeat": self._heartbeat,
         }
+
+    def _hub(self) -> Hub | None:
+        """Give the hub, made when it is first asked for; None if events come from a `Source`."""
+        from ._snodo import Hub
+
+        with _hubs:
+            if isinstance(self._subscriptions, bool) and self._own_hub is None:
+                self._own_hub = Hub()
+        if self._own_hub is not None:
+            return self._own_hub
+        return self._subscriptions if isinstance(self._subscriptions, Hub) else None
+
+    def _source(self) -> Any:
+        """Give what the events of subscriptions come from; None if there are no subscriptions."""
+        if isinstance(self._subscriptions, bool):
+            return self._hub() if self._subscriptions else None
+        return self._subscriptions
+
+    def _tell(self, lists: set[str]) -> None:
+        """Tell whoever listens that lists read otherwise."""
+        hub = None if self._made is None else self._hub()
+        if hub is not None:
+            for name in sorted(lists):
+                getattr(hub, f"{name}_changed")()
 
     def _specs(self, components: Components | None = None) -> list[ToolSpec]:
         """Give the tools, held to the application's own validator if there is one."""

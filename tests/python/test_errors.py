@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from snodo import Error, ToolError
+from snodo import Cancelled, Declined, Error, ToolError
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,15 @@ def test_a_tool_error_takes_a_text() -> None:
     assert ToolError().message == "Tool execution failed"
     with pytest.raises(TypeError):
         ToolError(3)  # type: ignore[arg-type]
+
+
+def test_declined_is_a_tool_error_with_words_of_its_own() -> None:
+    assert str(Declined()) == "The user declined the request for input"
+    assert str(Declined("cancel")) == "The user cancelled the request for input"
+    error = pickle.loads(pickle.dumps(Declined("cancel", "Not today")))
+    assert (error.action, error.message) == ("cancel", "Not today")
+    assert isinstance(error, ToolError)
+
+
+def test_cancelled_is_not_caught_by_accident() -> None:
+    assert not issubclass(Cancelled, Exception)

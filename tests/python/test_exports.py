@@ -8,30 +8,38 @@ import sys
 import snodo
 
 NAMES = [
+    "Answer",
     "Arg",
     "Audio",
     "Cache",
+    "Cancelled",
     "ConfigurationError",
     "Context",
     "DeclarationError",
+    "Declined",
     "DirectoryResource",
     "EmbeddedResource",
     "Error",
     "FileResource",
     "Image",
+    "InputRequest",
     "Message",
     "Prompt",
     "Resource",
     "ResourceLink",
     "Result",
     "Server",
+    "State",
     "StaticResource",
     "Text",
     "Tool",
     "ToolError",
     "current_context",
+    "elicit",
     "prompt",
     "resource",
+    "roots",
+    "sampling",
     "tool",
 ]
 
@@ -45,7 +53,7 @@ def test_every_public_name_can_be_had() -> None:
     for name in NAMES:
         value = getattr(snodo, name)
         assert value is getattr(snodo, name)
-        assert getattr(value, "__name__", name) == name
+        assert getattr(value, "__name__", name) in (name, f"snodo.{name}")
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

@@ -28,6 +28,8 @@ def test_options_become_plain_settings() -> None:
         threads=3,
         debug=True,
         protocols=["2026-07-28"],
+        secret=[("new", "n" * 32), b"o" * 32],
+        heartbeat=5,
     )
     assert server._settings() == {
         "server_info": {
@@ -49,6 +51,8 @@ def test_options_become_plain_settings() -> None:
         "threads": 3,
         "debug": True,
         "protocols": ["2026-07-28"],
+        "secret": [("new", b"n" * 32), (None, b"o" * 32)],
+        "heartbeat": 5.0,
     }
 
 
@@ -82,12 +86,38 @@ def test_options_become_plain_settings() -> None:
         ({"debug": 1}, "debug must be a boolean"),
         ({"protocols": ["1999-01-01"]}, "there are 2026-07-28"),
         ({"protocols": []}, "at least one revision"),
+        ({"heartbeat": 0}, "heartbeat must be a number of seconds"),
+        ({"heartbeat": True}, "heartbeat must be a number of seconds"),
+        ({"secret": "short"}, "Server secret requires at least 32 bytes"),
+        ({"secret": 3}, "Server secret must be bytes or a string, not int"),
+        ({"secret": []}, "Server secret must be a secret, or a list of 1 to 8"),
+        ({"secret": [bytes([n]) * 32 for n in range(9)]}, "a list of 1 to 8"),
+        ({"secret": [("", "s" * 32)]}, "identifiers must be 1 to 32 characters"),
+        ({"secret": [("a.b", "s" * 32)]}, "identifiers must be 1 to 32 characters"),
+        ({"secret": [("a" * 33, "s" * 32)]}, "identifiers must be 1 to 32 characters"),
+        ({"secret": [(3, "s" * 32)]}, "identifiers must be 1 to 32 characters"),
+        ({"secret": [("a", "s" * 32), ("a", "t" * 32)]}, "identifiers must be unique"),
+        ({"secret": ["s" * 32, "s" * 32]}, "secrets must be unique"),
     ],
 )
 def test_a_wrong_option_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         Server(**{"name": "x", **options})
     assert words in str(caught.value)
+
+
+def test_secrets_come_from_the_environment_where_none_are_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SNODO_SECRET", f"{'n' * 32}, {'o' * 32},")
+    assert Server("x")._settings()["secret"] == [(None, b"n" * 32), (None, b"o" * 32)]
+    assert Server("x", secret="s" * 32)._settings()["secret"] == [(None, b"s" * 32)]
+    monkeypatch.setenv("SNODO_SECRET", "short")
+    with pytest.raises(ConfigurationError, match="SNODO_SECRET requires at least 32 bytes") as said:
+        Server("x")._settings()
+    assert "short" not in str(said.value)
+    monkeypatch.setenv("SNODO_SECRET", " ")
+    assert Server("x")._settings()["secret"] == []
 
 
 @pytest.mark.parametrize("options", [{"ttl_ms": -1}, {"ttl_ms": True}, {"scope": "shared"}])

@@ -2,23 +2,30 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Annotated, Any, assert_type
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, assert_type
 
 import snodo
 from snodo import (
     Arg,
     Cache,
     Context,
+    Declined,
     DirectoryResource,
     Error,
     FileResource,
     Image,
+    InputRequest,
     Message,
     Result,
     Server,
+    State,
     StaticResource,
     Text,
     ToolError,
+    elicit,
+    roots,
+    sampling,
 )
 
 server = Server("shop", version="1.0.0", cache=Cache(ttl_ms=5, scope="public"))
@@ -131,3 +138,60 @@ with server.changes() as changes:
     changes.add(Note)
     changes.remove("prompt", "greet")
 assert_type(changes.changed, set[str])
+
+
+@dataclass
+class Approval:
+    approve: bool
+    why: str = ""
+
+
+@server.tool
+async def interactive(context: Context, amount: int) -> str:
+    answer = context.ask("confirm", elicit.form("Pay?", Approval))
+    assert_type(answer, snodo.Answer[Approval])
+    assert_type(answer.value, Approval)
+    assert_type(context.ask("sure", elicit.form("Sure?", bool)).value, bool)
+    assert_type(await context.ask("sure", elicit.form("Sure?", bool)), snodo.Answer[bool])
+    assert_type(context.ask("d", elicit.form("?", {"a": int})).value, dict[str, Any])
+    assert_type(context.ask("l", elicit.form("?", Literal["a", "b"])).value, Any)
+    assert_type(context.ask("said", sampling.create_message("Hi", 16)).value.text, str)
+    assert_type(context.ask("dirs", roots.list()).value, list[roots.Root])
+    several = context.ask({"a": elicit.form("?", Approval), "b": elicit.url("?", "https://a.b")})
+    assert_type(several["a"], snodo.Answer[Any])
+    request: InputRequest[Approval] = elicit.form("?", Approval)
+    assert_type(request.response(context, "a"), snodo.Answer[Approval] | None)
+    Result.input_required(input_requests={"a": request, "b": roots.list()})
+    if not answer.accepted:
+        raise Declined(answer.action if answer.action != "accept" else "decline")
+    return answer.value.why
+
+
+async def fetch() -> dict[str, int]:
+    return {}
+
+
+@server.tool
+async def remembering(context: Context) -> None:
+    assert_type(context.once("a", lambda: "x"), str)
+    assert_type(await context.once("b", fetch), dict[str, int])
+    for item in context.track([1, 2], message="counting"):
+        assert_type(item, int)
+    async for word in context.track(["a"], total=1):
+        assert_type(word, str)
+    context.progress(1, total=2, message="half")
+    await context.progress(2.5)
+    context.log("info", {"a": 1}, logger="x")
+    context.check_cancelled()
+
+
+state = State(["s" * 32, b"t" * 32], ttl=60)
+State([("2026", "s" * 32)])
+Server("x", secret="s" * 32, heartbeat=5)
+
+
+@server.tool
+def stateful(context: Context) -> Result:
+    if state.open(context) is None:
+        return Result.input_required(request_state=state.seal({"a": 1}, context, principal="ada"))
+    return Result.text("done")

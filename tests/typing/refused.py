@@ -1,7 +1,20 @@
 """Programs that must not type-check: where a line is no error, mypy complains of its ignore."""
 
 import snodo
-from snodo import Arg, Cache, Error, Image, Message, Server, StaticResource
+from snodo import (
+    Arg,
+    Cache,
+    Context,
+    Error,
+    Image,
+    Message,
+    Server,
+    State,
+    StaticResource,
+    elicit,
+    roots,
+    sampling,
+)
 
 Server(3)  # type: ignore[arg-type]
 Server("x", validator="most")  # type: ignore[arg-type]
@@ -53,3 +66,19 @@ Message("system", "a")  # type: ignore[arg-type]
 StaticResource("a://b", text=b"c")  # type: ignore[arg-type]
 with server.changes() as changes:
     changes.remove("tools", "a")  # type: ignore[arg-type]
+
+
+def eighth(context: Context) -> None:
+    context.ask("a", {"method": "roots/list"})  # type: ignore[call-overload]
+    context.ask(3, roots.list())  # type: ignore[call-overload]
+    text: str = context.ask("a", elicit.form("?", bool)).value  # type: ignore[assignment]
+    context.log("loud", text)  # type: ignore[arg-type]
+    context.progress("1")  # type: ignore[arg-type]
+    context.once("a", 3)  # type: ignore[call-overload]
+    elicit.form(3, bool)  # type: ignore[call-overload]
+    sampling.create_message("a", "1")  # type: ignore[arg-type]
+
+
+State(3)  # type: ignore[arg-type]
+State(ttl="1")  # type: ignore[arg-type]
+Server("x", secret=3)  # type: ignore[arg-type]

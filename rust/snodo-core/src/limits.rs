@@ -123,6 +123,9 @@ pub struct Limits {
     pub keep_alive_interval: Duration,
     /// Bytes of an encoded result. Larger: -32603; a model cannot read it anyway.
     pub result_bytes: usize,
+    /// Times that one call may be answered with questions. More: the call fails. Nobody fills in so
+    /// many forms, but a loop that never likes its answers sends them.
+    pub input_rounds: usize,
 }
 
 impl Default for Limits {
@@ -147,6 +150,7 @@ impl Default for Limits {
             write_timeout: Duration::from_secs(5),
             keep_alive_interval: Duration::from_secs(15),
             result_bytes: 64 << 20,
+            input_rounds: 32,
         }
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct Terms {
     pub(crate) debug: bool,
     /// `Limits::result_bytes`
     pub(crate) result_bytes: usize,
+    /// `Limits::input_rounds`
+    pub(crate) input_rounds: usize,
     pub(crate) state: State,
     /// What seals the state that travels through clients.
     pub(crate) keys: Arc<KeyRing>,
@@ -209,6 +211,11 @@ impl PyCallable {
     /// The server's keys.
     pub(crate) fn keys(&self) -> &KeyRing {
         &self.terms.keys
+    }
+
+    /// Times that one call may be answered with questions.
+    pub(crate) fn input_rounds(&self) -> usize {
+        self.terms.input_rounds
     }
 
     /// What the lifespan yielded.

@@ -4,12 +4,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
 use snodo_core::call::Call;
-use snodo_core::context::Transport;
+use snodo_core::context::{Context, Transport};
 use snodo_core::envelope::Id;
 use snodo_core::json::Object;
 use snodo_core::limits::LOG_ENTRY_BYTES;
@@ -19,7 +19,7 @@ use snodo_server::cancel::CancelToken;
 use snodo_server::handler::Reply;
 use snodo_server::voice::Voice;
 
-use crate::callable::PyCallable;
+use crate::callable::{PyCallable, State};
 use crate::convert::{encode, object_to_python, to_python};
 use crate::imports;
 use crate::mrtr::PyKeyRing;
@@ -28,8 +28,10 @@ use crate::sealing::Sealing;
 /// The request a handler serves.
 #[pyclass(frozen, name = "Context", module = "snodo")]
 pub(crate) struct PyContext {
-    call: Call,
-    callable: Arc<PyCallable>,
+    context: Arc<Context>,
+    /// What is run, and by whom; `None` where a source of events is asked.
+    run: Option<(Call, Arc<PyCallable>)>,
+    state: State,
     cancel: CancelToken,
     voice: Option<Voice>,
     /// What `ask` and `once` remember of this run: theirs alone.
@@ -39,16 +41,30 @@ pub(crate) struct PyContext {
 impl PyContext {
     pub(crate) fn new(call: Call, callable: Arc<PyCallable>, reply: &Reply) -> Self {
         Self {
-            call,
-            callable,
+            context: call.context.clone(),
+            state: callable.state().clone(),
+            run: Some((call, callable)),
             cancel: reply.cancelled().clone(),
             voice: reply.voice().cloned(),
             interview: Mutex::default(),
         }
     }
 
+    /// For a source of events, which answers nothing and has nothing to say before.
+    pub(crate) fn listening(context: Arc<Context>, state: State, cancel: CancelToken) -> Self {
+        Self {
+            context,
+            state,
+            run: None,
+            cancel,
+            voice: None,
+            interview: Mutex::default(),
+        }
+    }
+
     pub(crate) fn call(&self) -> &Call {
-        &self.call
+        let (call, _) = self.run.as_ref().expect("a source of events is not called");
+        call
     }
 
     fn sealing<'a>(
@@ -57,19 +73,23 @@ impl PyContext {
         principal: &'a [u8],
         ttl: u64,
         keys: Option<&'a Bound<'_, PyKeyRing>>,
-    ) -> Sealing<'a> {
-        Sealing {
-            keys: keys.map_or(self.callable.keys(), |keys| &keys.get().0),
+    ) -> PyResult<Sealing<'a>> {
+        let Some((call, callable)) = &self.run else {
+            let text = "no state travels with a subscription";
+            return Err(PyRuntimeError::new_err(text));
+        };
+        Ok(Sealing {
+            keys: keys.map_or(callable.keys(), |keys| &keys.get().0),
             purpose,
-            call: &self.call,
-            name: &self.callable.name,
+            call,
+            name: &callable.name,
             principal,
             ttl,
-        }
+        })
     }
 
     fn meta_value<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let value = self.call.context.meta.get(key);
+        let value = self.context.meta.get(key);
         value.map(|value| to_python(py, value)).transpose()
     }
 }
@@ -78,7 +98,7 @@ impl PyContext {
 impl PyContext {
     #[getter]
     fn auth<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let principal = self.call.context.arrival.principal.as_ref();
+        let principal = self.context.arrival.principal.as_ref();
         principal
             .map(|principal| to_python(py, principal))
             .transpose()
@@ -86,7 +106,7 @@ impl PyContext {
 
     #[getter]
     fn request_id<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match &self.call.context.id {
+        match &self.context.id {
             Id::Int(id) => id.into_bound_py_any(py),
             Id::String(id) => id.into_bound_py_any(py),
         }
@@ -94,12 +114,12 @@ impl PyContext {
 
     #[getter]
     fn method(&self) -> &'static str {
-        self.call.context.method
+        self.context.method
     }
 
     #[getter]
     fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        object_to_python(py, &self.call.context.meta)
+        object_to_python(py, &self.context.meta)
     }
 
     #[getter]
@@ -110,18 +130,18 @@ impl PyContext {
     #[getter]
     fn client_capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let nothing = Object::new();
-        let declared = self.call.context.client_capabilities();
+        let declared = self.context.client_capabilities();
         object_to_python(py, declared.unwrap_or(&nothing))
     }
 
     #[getter]
     fn protocol_version(&self) -> &'static str {
-        self.call.context.protocol_version()
+        self.context.protocol_version()
     }
 
     #[getter]
     fn transport(&self) -> &'static str {
-        match self.call.context.arrival.transport {
+        match self.context.arrival.transport {
             Transport::Http => "http",
             Transport::Stdio => "stdio",
             Transport::Direct => "direct",
@@ -131,7 +151,7 @@ impl PyContext {
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        let Some(headers) = &self.call.context.arrival.headers else {
+        let Some(headers) = &self.context.arrival.headers else {
             return Ok(dict);
         };
         for (name, value) in headers.all() {
@@ -147,19 +167,19 @@ impl PyContext {
 
     #[getter]
     fn input_responses<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let given = self.call.context.input_responses.as_ref();
+        let given = self.context.input_responses.as_ref();
         given.map(|given| object_to_python(py, given)).transpose()
     }
 
     #[getter]
     fn request_state(&self) -> Option<&str> {
-        self.call.context.request_state.as_deref()
+        self.context.request_state.as_deref()
     }
 
     #[getter]
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        let trace = self.call.context.trace();
+        let trace = self.context.trace();
         let members = [
             ("traceparent", trace.traceparent),
             ("tracestate", trace.tracestate),
@@ -175,7 +195,7 @@ impl PyContext {
 
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        self.callable.state().get(py)
+        self.state.get(py)
     }
 
     #[getter]
@@ -220,11 +240,7 @@ impl PyContext {
             let levels = meta::LOG_LEVELS.join(", ");
             PyValueError::new_err(format!("level must be one of {levels}, not {level:?}"))
         })?;
-        let wanted = self
-            .call
-            .context
-            .log_level
-            .is_some_and(|from| named >= from);
+        let wanted = self.context.log_level.is_some_and(|from| named >= from);
         if let Some(voice) = self.voice.as_ref().filter(|_| wanted) {
             let data = encode(data, LOG_ENTRY_BYTES).map_err(|refusal| {
                 PyTypeError::new_err(format!("data cannot be sent as JSON: {refusal}"))
@@ -274,7 +290,7 @@ impl PyContext {
         ttl: u64,
         keys: Option<&Bound<'_, PyKeyRing>>,
     ) -> PyResult<String> {
-        self.sealing(purpose, principal, ttl, keys).seal(data)
+        self.sealing(purpose, principal, ttl, keys)?.seal(data)
     }
 
     #[pyo3(signature = (purpose, token, principal, ttl, keys=None))]
@@ -287,7 +303,7 @@ impl PyContext {
         ttl: u64,
         keys: Option<&Bound<'py, PyKeyRing>>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        self.sealing(purpose, principal, ttl, keys).open(py, token)
+        self.sealing(purpose, principal, ttl, keys)?.open(py, token)
     }
 
     #[getter(_interview)]
@@ -308,10 +324,16 @@ impl PyContext {
         drop(before); // after the lock: dropping it may run Python code
     }
 
+    #[getter]
+    fn _input_rounds(&self) -> usize {
+        let run = self.run.as_ref();
+        run.map_or(0, |(_, callable)| callable.input_rounds())
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "<snodo.Context {} over {}>",
-            self.call.context.method,
+            self.context.method,
             self.transport()
         )
     }

@@ -45,6 +45,13 @@ pub(crate) fn returned(value: &Bound<'_, PyAny>) -> PyResult<Option<Outcome>> {
     Ok(None)
 }
 
+/// The error that an exception stands for, if it is one to be answered with.
+pub(crate) fn refusal(exception: &Bound<'_, PyAny>) -> Option<Error> {
+    let kind = imports::error(exception.py()).ok()?;
+    let is_error = exception.is_instance(kind).ok()?;
+    is_error.then(|| protocol_error(exception).ok())?
+}
+
 fn known(exception: &Bound<'_, PyBaseException>, call: &Target) -> PyResult<Option<Outcome>> {
     let py = exception.py();
     if let Some(outcome) = returned(exception.as_any())? {
@@ -71,10 +78,11 @@ fn known(exception: &Bound<'_, PyBaseException>, call: &Target) -> PyResult<Opti
 /// The outcome of a run that ended to ask for input.
 fn unwound(exception: &Bound<'_, PyBaseException>) -> PyResult<Option<Outcome>> {
     let py = exception.py();
-    if !exception.is_instance(imports::input_needed(py)?)? {
+    let needed = imports::needed_in(py)?.call1((exception,))?;
+    if needed.is_none() {
         return Ok(None);
     }
-    let result = exception.getattr(intern!(py, "result"))?;
+    let result = needed.getattr(intern!(py, "result"))?;
     let result = result.cast::<PyResultValue>()?.get();
     // Questions are built from JSON: what cannot be sent here is too large.
     let outcome = result.outcome(py, Limits::default().result_bytes);

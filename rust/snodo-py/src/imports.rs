@@ -59,6 +59,14 @@ imported!(
     configuration_error: PyType = "snodo.errors", "ConfigurationError"
 );
 imported!(
+    /// `pump(source, filter, context, kept, pull)`: a coroutine that tells one listener.
+    pump: PyAny = "snodo._subscriptions", "pump"
+);
+imported!(
+    /// What a listener asked for.
+    filter: PyType = "snodo._subscriptions", "Filter"
+);
+imported!(
     /// `set` of the variable behind `current_context()`.
     set_current: PyAny = "snodo.context", "_set_current"
 );
@@ -75,8 +83,8 @@ imported!(
     once: PyAny = "snodo._interview", "once"
 );
 imported!(
-    /// What `ask` raises to end a run whose questions have no answer yet.
-    input_needed: PyType = "snodo._interview", "InputNeeded"
+    /// `needed_in(exception)`: what `ask` raised to end a run, out of what the run ended with.
+    needed_in: PyAny = "snodo._interview", "needed_in"
 );
 imported!(
     /// `track(context, items, total, message)`

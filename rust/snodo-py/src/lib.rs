@@ -9,6 +9,7 @@ mod component;
 mod context;
 mod convert;
 mod error;
+mod hub;
 mod imports;
 mod lane;
 mod log;
@@ -19,6 +20,7 @@ mod sealing;
 mod server;
 mod serving;
 mod settings;
+mod source;
 
 use pyo3::prelude::*;
 
@@ -30,6 +32,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _snodo {
     #[pymodule_export]
     use super::context::PyContext;
+    #[pymodule_export]
+    use super::hub::{PyEvent, PyHub};
     #[pymodule_export]
     use super::mrtr::{PyKeyRing, check_input_request, check_input_response};
     #[pymodule_export]

@@ -21,10 +21,12 @@ use tokio::time::timeout;
 
 use crate::callable::{State, Terms};
 use crate::component::Declared;
+use crate::hub::PyHub;
 use crate::lane::{EventLoopLane, ThreadLane};
 use crate::sealing::server_keys;
 use crate::serving::{Patience, PyServing, TURN, end_if_forked, orphaned, stopped, tokio_runtime};
 use crate::settings::{Options, configuration_error};
+use crate::source::PySource;
 
 /// A server that nothing can change any more.
 #[pyclass(frozen, weakref, name = "Runtime", module = "snodo._snodo")]
@@ -35,6 +37,8 @@ pub(crate) struct PyRuntime {
     options: Py<PyDict>,
     terms: Terms,
     has_coroutines: AtomicBool,
+    /// Whether events come from a source in Python, which is a coroutine too.
+    source_waits: bool,
 }
 
 #[pymethods]
@@ -47,6 +51,7 @@ impl PyRuntime {
             validator: given.validator()?,
             debug: given.get::<bool>("debug")?.unwrap_or(false),
             result_bytes: given.limits()?.result_bytes,
+            input_rounds: given.limits()?.input_rounds,
             state: State::default(),
             keys: server_keys(options)?,
         };
@@ -55,8 +60,23 @@ impl PyRuntime {
         let declared = Declared::read(offered, &terms)?;
         let has_coroutines = AtomicBool::new(declared.has_coroutines());
         let (runtime, handler) = offer(options, declared, &threads, &event_loop)?;
+        let mut service = Service::new(runtime, handler);
+        let mut source_waits = false;
+        if let Some(source) = given.source()? {
+            service = if let Ok(hub) = source.cast::<PyHub>() {
+                service.with_source(Arc::new(hub.get().hub.clone()))
+            } else {
+                source_waits = true;
+                service.with_source(Arc::new(PySource {
+                    source: Arc::new(source.unbind()),
+                    event_loop: event_loop.clone(),
+                    state: terms.state.clone(),
+                }))
+            };
+        }
         Ok(Self {
-            service: Arc::new(Service::new(runtime, handler)),
+            service: Arc::new(service),
+            source_waits,
             options: options.clone().unbind(),
             terms,
             threads,
@@ -79,7 +99,7 @@ impl PyRuntime {
     /// Whether anything needs an event loop.
     #[getter]
     fn has_coroutines(&self) -> bool {
-        self.has_coroutines.load(Ordering::Relaxed)
+        self.source_waits || self.has_coroutines.load(Ordering::Relaxed)
     }
 
     /// Whether a loop runs the coroutines already.

@@ -67,16 +67,19 @@ impl<'py> Options<'_, 'py> {
             dialects: self.dialects()?,
             heartbeat: self.heartbeat()?,
             page_size: self.get("page_size")?,
-            subscriptions: self
-                .0
-                .get_item("subscriptions")?
-                .is_some_and(|source| !source.is_none()),
+            subscriptions: self.source()?.is_some(),
             discover_cache: self.cache("discover_cache")?,
             tools_cache: self.cache("tools_cache")?,
             resources_cache: self.cache("resources_cache")?,
             prompts_cache: self.cache("prompts_cache")?,
             limits,
         })
+    }
+
+    /// Where the events of subscriptions come from.
+    pub(crate) fn source(&self) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let source = self.0.get_item("subscriptions")?;
+        Ok(source.filter(|source| !source.is_none()))
     }
 
     fn dialects(&self) -> PyResult<Vec<&'static dyn Dialect>> {
@@ -169,6 +172,7 @@ fn set_limit(limits: &mut Limits, name: &str, value: &Bound<'_, PyAny>) -> PyRes
         "running" => limits.running = count()?,
         "queued" => limits.queued = count()?,
         "result_bytes" => limits.result_bytes = count()?,
+        "input_rounds" => limits.input_rounds = count()?,
         "head_timeout" => limits.head_timeout = time()?,
         "body_timeout" => limits.body_timeout = time()?,
         "write_timeout" => limits.write_timeout = time()?,

@@ -188,15 +188,12 @@ async fn open(
 ) -> Result<Opened, Error> {
     let opening = source.open(filter.clone(), context);
     let opened = match limit {
-        None => opening.await?,
-        Some(limit) => match timeout(limit, opening).await {
-            Ok(opened) => opened?,
-            Err(_) => {
-                tracing::error!("a subscription source was not open in time");
-                return Err(Error::internal(SOURCE_FAILED));
-            }
-        },
-    };
+        None => opening.await,
+        Some(limit) => timeout(limit, opening).await.unwrap_or_else(|_| {
+            tracing::error!("a subscription source was not open in time");
+            Err(Error::internal(SOURCE_FAILED))
+        }),
+    }?;
     if !opened.accepted.is_within(&filter) {
         opened.feed.close(End::Failed);
         let text = "Subscription source accepted notifications not requested";

@@ -70,7 +70,7 @@ async fn said(listening: &mut Listening) -> String {
 }
 
 /// What there is to say without waiting.
-async fn all_said(listening: &mut Listening) -> Vec<String> {
+fn all_said(listening: &mut Listening) -> Vec<String> {
     let mut all = Vec::new();
     while let Some(Some(next)) = listening.next().now_or_never() {
         all.push(match next {
@@ -309,7 +309,7 @@ async fn what_is_there_is_still_said_when_the_server_ends_it() {
         let mut expected = vec![updated("note://a")];
         expected.extend(farewell);
         expected.push(format!("answer: {COMPLETED}"));
-        assert_eq!(all_said(&mut listening).await, expected);
+        assert_eq!(all_said(&mut listening), expected);
         drop(listening);
         assert_eq!(log.take(), ["pulled", "pulled", "closed: Shutdown"]);
     }
@@ -390,7 +390,7 @@ async fn a_thousand_listeners_hear_the_last_of_a_storm() {
     }
     assert_eq!(hub.stats().queued, 100 * 1000);
     for mut one in listening {
-        let heard = all_said(&mut one).await;
+        let heard = all_said(&mut one);
         assert_eq!(heard.len(), 100);
         assert!(heard[0].contains(r#""n":900"#), "{}", heard[0]);
         assert!(heard[99].contains(r#""n":999"#), "{}", heard[99]);
@@ -408,7 +408,7 @@ async fn a_hub_that_completes_ends_its_listeners_when_they_have_heard_all() {
     hub.complete();
     hub.publish(about("note://a"));
     assert_eq!(
-        all_said(&mut listening).await,
+        all_said(&mut listening),
         [TOOLS_CHANGED, TORN_DOWN, &format!("answer: {COMPLETED}")]
     );
 }

@@ -42,7 +42,11 @@ pub(crate) struct EventLoopLane {
 enum Message {
     Start(u64, Job),
     Cancel(u64),
+    Errand(Errand),
 }
+
+/// Something to be done on the thread of the loop, which it is given.
+type Errand = Box<dyn FnOnce(&Arc<EventLoopLane>, &Bound<'_, PyAny>) -> PyResult<()> + Send>;
 
 impl EventLoopLane {
     pub(crate) fn new() -> std::io::Result<Arc<Self>> {
@@ -71,6 +75,39 @@ impl EventLoopLane {
             }
         });
         self.send(Message::Start(key, job));
+    }
+
+    /// Runs the task that `make` makes on the loop. Gives its key, by which it is cancelled.
+    pub(crate) fn spawn<F>(&self, make: F) -> u64
+    where
+        F: for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> + Send + 'static,
+    {
+        let key = self.keys.fetch_add(1, Ordering::Relaxed);
+        self.send(Message::Errand(Box::new(move |lane, event_loop| {
+            let task = make(event_loop)?;
+            lane.tasks().insert(key, task.clone().unbind());
+            let forget = Forget {
+                lane: lane.clone(),
+                key,
+            };
+            let py = event_loop.py();
+            task.call_method1(intern!(py, "add_done_callback"), (forget,))?;
+            Ok(())
+        })));
+        key
+    }
+
+    /// Cancels a task that was spawned.
+    pub(crate) fn cancel(&self, key: u64) {
+        self.send(Message::Cancel(key));
+    }
+
+    /// Does something on the thread of the loop.
+    pub(crate) fn post<F>(&self, what: F)
+    where
+        F: FnOnce(&Bound<'_, PyAny>) -> PyResult<()> + Send + 'static,
+    {
+        self.send(Message::Errand(Box::new(|_, event_loop| what(event_loop))));
     }
 
     /// Lets this loop run the calls. It must be the running loop of the calling thread.
@@ -184,7 +221,7 @@ impl EventLoopLane {
         Ok(())
     }
 
-    fn cancel(&self, py: Python<'_>, key: u64) -> PyResult<()> {
+    fn stop(&self, py: Python<'_>, key: u64) -> PyResult<()> {
         let task = self.tasks().get(&key).map(|task| task.clone_ref(py));
         if let Some(task) = task {
             task.call_method0(py, intern!(py, "cancel"))?;
@@ -207,13 +244,29 @@ impl Drain {
         for message in self.lane.take() {
             let done = match message {
                 Message::Start(key, job) => self.lane.start(event_loop, key, job),
-                Message::Cancel(key) => self.lane.cancel(py, key),
+                Message::Cancel(key) => self.lane.stop(py, key),
+                Message::Errand(run) => run(&self.lane, event_loop),
             };
             // What goes wrong with one must not lose the others.
             if let Err(error) = done {
                 error.write_unraisable(py, None);
             }
         }
+    }
+}
+
+/// What the loop calls when a task that was spawned is done.
+#[pyclass(frozen, module = "snodo._snodo")]
+struct Forget {
+    lane: Arc<EventLoopLane>,
+    key: u64,
+}
+
+#[pymethods]
+impl Forget {
+    fn __call__(&self, _task: &Bound<'_, PyAny>) {
+        let task = self.lane.tasks().remove(&self.key);
+        drop(task); // after the lock: dropping a task may run Python code
     }
 }
 

@@ -1,0 +1,124 @@
+"""Sources of events that the application writes: what a listener asked for, and how it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from inspect import isawaitable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ._report import report
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable
+
+    from ._snodo import Context, Event
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which events a listener hears. Immutable; `dataclasses.replace` makes a narrower one."""
+
+    tools_list_changed: bool = False
+    """That the list of tools reads otherwise."""
+    prompts_list_changed: bool = False
+    """That the list of prompts does."""
+    resources_list_changed: bool = False
+    """That the list of resources or of templates does."""
+    resource_subscriptions: tuple[str, ...] = ()
+    """That what is at one of these URIs does."""
+
+
+class Source:
+    """Where the events of subscriptions come from, when no `Hub` fits: derive from it.
+
+    One instance serves every listener. Both methods run on the server's event loop.
+    """
+
+    def accept(self, filter: Filter, context: Context) -> Filter | Awaitable[Filter]:
+        """Give the part of what a listener asked for that it may hear; it may be a coroutine.
+
+        Args:
+            filter: What was asked for, as far as the server offers it.
+            context: The request.
+
+        Raises:
+            Error: To refuse the request.
+        """
+        return filter
+
+    def listen(self, filter: Filter, context: Context) -> AsyncIterator[Event]:
+        """Give the events, as an async generator: they end when the subscription does.
+
+        The next one is asked for when the transport has taken the one before. However the
+        subscription ends, the generator is closed once. What the filter does not select is dropped.
+
+        Args:
+            filter: What was accepted.
+            context: What is kept of the request while the stream is open: who asks and how, but
+                neither metadata nor headers.
+        """
+        raise NotImplementedError("a Source gives its events in listen()")
+
+
+class Pull(Protocol):
+    """The transport's side of one listener's stream."""
+
+    closed: bool
+
+    def accept(self, filter: Filter, /) -> None:
+        """Say what is accepted."""
+
+    def wanted(self) -> Awaitable[None]:
+        """Wait until the transport wants an event."""
+
+    def tell(self, event: Event, /) -> None:
+        """Hand an event over."""
+
+    def end(self) -> None:
+        """Say that there are no more."""
+
+    def fail(self, error: BaseException, /) -> bool:
+        """Say that the source raised; tell whether that is a refusal and no fault."""
+
+
+async def pump(source: Any, filter: Filter, context: Context, kept: Context, pull: Pull) -> None:
+    """Tell one listener what a source has to tell, at the pace of the transport.
+
+    Args:
+        source: A `Source`, or what is like one.
+        filter: What was asked for.
+        context: The request, while the source decides.
+        kept: What is kept of it.
+        pull: Where the events go.
+    """
+    try:
+        accepted = source.accept(filter, context) if hasattr(source, "accept") else filter
+        del context
+        if isawaitable(accepted):
+            accepted = await accepted
+        if not isinstance(accepted, Filter):
+            raise TypeError(f"accept() must give a Filter, not {type(accepted).__name__}")
+        pull.accept(accepted)
+        await pull.wanted()
+        await _told(source.listen(accepted, kept), pull)
+    except BaseException as error:
+        from asyncio import CancelledError
+
+        if isinstance(error, CancelledError) and pull.closed:
+            raise
+        if not pull.fail(error):
+            report("subscription source", type(source).__name__, error)
+    else:
+        pull.end()
+
+
+async def _told(events: AsyncIterator[Event], pull: Pull) -> None:
+    iterator = aiter(events)
+    try:
+        async for event in iterator:
+            pull.tell(event)
+            await pull.wanted()
+    finally:
+        close = getattr(iterator, "aclose", None)
+        if close is not None:
+            await close()
