@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple
 
 from . import _hints
@@ -92,10 +92,13 @@ def form_of(fields: Any, local: Mapping[str, Any], site: Site) -> Form:
 def _form(hint: Any, local: Mapping[str, Any]) -> Form:
     if isinstance(hint, Mapping):
         return _own(dict, "typeddict", {n: _field(n, member, local) for n, member in hint.items()})
-    kind = typing.get_origin(hint) or hint
-    if _hints.is_pydantic(kind) or _hints.is_struct(kind):
-        return _foreign(hint, local)
-    fields = _hints.fields_of(hint, local, _hints.type_name(hint))
+    bare, _, optional = _bare(hint)
+    if optional:  # a form is there or it is not: what may be None is a value in it
+        bare = None
+    kind = typing.get_origin(bare) or bare
+    if hasattr(kind, "__pydantic_fields__") or _hints.is_struct(kind):
+        return _foreign(bare, local)
+    fields = _hints.fields_of(bare, local, _hints.type_name(hint))
     if fields is None:
         form = _own(dict, "typeddict", {"value": _field("value", hint, local)})
         return Form(form.schema, lambda content: form.read(content)["value"])
@@ -172,6 +175,8 @@ def _member(member: _hints.Field, local: Mapping[str, Any]) -> _Field:
 
 
 def _field(name: str, hint: Any, local: Mapping[str, Any]) -> _Field:
+    if not (isinstance(name, str) and isinstance(hint, Hashable)):
+        raise HintError(str(name), "is not a name with a type hint", _ADVICE)
     bare, metadata, optional = _bare(hint)
     kind, args = typing.get_origin(bare) or bare, typing.get_args(bare)
     if is_enum(kind) or kind is typing.Literal:
@@ -235,6 +240,8 @@ def _without_null(schema: Schema) -> tuple[Schema, bool]:
         if "enum" in bare:
             bare["enum"] = [value for value in bare["enum"] if value is not None]
         return bare, True
+    if kinds is None and None in schema.get("enum", []):  # msgspec's choices
+        return {**schema, "enum": [value for value in schema["enum"] if value is not None]}, True
     branches = schema.get("anyOf", [])
     others = [branch for branch in branches if branch != {"type": "null"}]
     if len(others) == 1 and len(branches) == 2:

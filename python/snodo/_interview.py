@@ -74,8 +74,8 @@ class Interview:
         Raises:
             Error: -32602 if it brought a state that does not open.
         """
+        # The context holds its run; held by it in turn, neither would ever be freed.
         self.result: Result | None = None
-        self._context = context
         self._rounds = rounds
         self._lock = RLock()
         self._needed: dict[str, InputRequest[Any]] = {}
@@ -93,7 +93,7 @@ class Interview:
         # Without state nobody knows what was asked: what fits a question answers it.
         self._loose = {} if memory else responses
 
-    def ask(self, requests: Mapping[str, InputRequest[Any]]) -> Answers:
+    def ask(self, context: Context, requests: Mapping[str, InputRequest[Any]]) -> Answers:
         """Give the answers, or end the run.
 
         Raises:
@@ -113,7 +113,7 @@ class Interview:
                     answers[key] = answer
             if missing:
                 self._needed.update(missing)
-                self.result = self._question()
+                self.result = self._question(context)
                 raise InputNeeded(self)
             return answers
 
@@ -124,7 +124,7 @@ class Interview:
         asked, response = self._answers.get(name, (None, None))
         return request.answer(_copy(response)) if asked == digest else None
 
-    def _question(self) -> Result:
+    def _question(self, context: Context) -> Result:
         from ._snodo import Result
 
         if self._round >= self._rounds:
@@ -135,9 +135,9 @@ class Interview:
             "once": self._results,
             "pending": {name: _digest(request) for name, request in self._needed.items()},
         }
-        principal = principal_of(self._context)
+        principal = principal_of(context)
         try:
-            token = self._context._seal("ask", dumps(memory), principal, LONGEST_TTL, None)
+            token = context._seal("ask", dumps(memory), principal, LONGEST_TTL, None)
         except ValueError:
             raise ToolError("The answers so far are too long to go on asking") from None
         return Result.input_required(input_requests=dict(self._needed), request_state=token)
@@ -205,7 +205,7 @@ def ask(context: Context, key: Any, request: Any = None) -> Any:
             )
     if context.method not in _MAY_ASK:
         raise Error.internal("Input-required result is not permitted for this operation")
-    answers = _interview(context).ask(requests)
+    answers = _interview(context).ask(context, requests)
     return answers[key] if single else answers
 
 

@@ -413,8 +413,8 @@ class Context:
             logger: Which part of the server speaks.
 
         Raises:
-            ValueError: If there is no such level, or ``data`` is not JSON.
-            TypeError: If ``logger`` is not a string.
+            ValueError: If there is no such level.
+            TypeError: If ``logger`` is not a string, or ``data`` that is to be sent is not JSON.
         """
 
     def track(

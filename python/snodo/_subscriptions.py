@@ -77,8 +77,11 @@ class Pull(Protocol):
     def end(self) -> None:
         """Say that there are no more."""
 
-    def fail(self, error: BaseException, /) -> bool:
-        """Say that the source raised; tell whether that is a refusal and no fault."""
+    def refuses(self, error: BaseException, /) -> bool:
+        """Tell whether an exception is a refusal and no fault."""
+
+    def fail(self, error: BaseException, /) -> None:
+        """Say that the source raised."""
 
 
 async def pump(source: Any, filter: Filter, context: Context, kept: Context, pull: Pull) -> None:
@@ -106,8 +109,9 @@ async def pump(source: Any, filter: Filter, context: Context, kept: Context, pul
 
         if isinstance(error, CancelledError) and pull.closed:
             raise
-        if not pull.fail(error):
+        if not pull.refuses(error):
             report("subscription source", type(source).__name__, error)
+        pull.fail(error)
     else:
         pull.end()
 

@@ -393,11 +393,11 @@ def test_capabilities_follow_what_is_offered(serve: Any, request: Any) -> None:
     def offered() -> set[str]:
         return set(session.ask("server/discover")["capabilities"])
 
-    assert offered() == {"tools"}
+    assert offered() == {"logging", "tools"}
     session.call("add")
-    assert offered() == {"tools", "resources", "prompts", "completions"}
+    assert offered() == {"logging", "tools", "resources", "prompts", "completions"}
     session.call("remove")
-    assert offered() == {"tools"}
+    assert offered() == {"logging", "tools"}
     assert session.refusal("prompts/list", {}).code == -32601
 
 

@@ -342,6 +342,10 @@ def test_a_variable_with_known_values_completes_itself(serve: Any) -> None:
     assert session.complete(template, "flag", "")["values"] == ["true", "false"]
 
 
+LISTED = {"listChanged": True}
+WATCHED = {"subscribe": True, "listChanged": True}
+
+
 def capabilities(server: Server) -> dict[str, Any]:
     meta = {
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -361,7 +365,7 @@ def test_the_capability_follows_use() -> None:
     def asks(text: str) -> str:
         return text
 
-    assert capabilities(plain) == {"prompts": {}}
+    assert capabilities(plain) == {"logging": {}, "prompts": LISTED}
 
     by_type = Server("by type")
 
@@ -369,7 +373,7 @@ def test_the_capability_follows_use() -> None:
     def chooses(flag: bool) -> str:
         return str(flag)
 
-    assert capabilities(by_type) == {"prompts": {}, "completions": {}}
+    assert capabilities(by_type) == {"completions": {}, "logging": {}, "prompts": LISTED}
 
     by_template = Server("by template")
 
@@ -377,11 +381,11 @@ def test_the_capability_follows_use() -> None:
     def reads(flag: bool) -> str:
         return str(flag)
 
-    assert capabilities(by_template) == {"resources": {}, "completions": {}}
+    assert capabilities(by_template) == {"completions": {}, "logging": {}, "resources": WATCHED}
 
     direct = Server("direct")
     direct.add(StaticResource("x://y", text=""))
-    assert capabilities(direct) == {"resources": {}}
+    assert capabilities(direct) == {"resources": WATCHED}
 
 
 def test_a_completer_needs_something_to_complete() -> None:

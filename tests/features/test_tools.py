@@ -285,7 +285,7 @@ def add(a: int, b: int) -> int:
 def test_discovery_tells_who_serves_what(serve: Any) -> None:
     discovered = serve(IDENTITY).ask("server/discover")
     assert discovered["supportedVersions"] == ["2026-07-28"]
-    assert discovered["capabilities"] == {"tools": {}}
+    assert discovered["capabilities"] == {"logging": {}, "tools": {"listChanged": True}}
     assert discovered["instructions"] == "Look things up in the shop."
     assert discovered["resultType"] == "complete"
     assert discovered["ttlMs"] >= 0

@@ -147,6 +147,8 @@ def test_a_hint_becomes_a_field(hint: Any, schema: dict[str, Any]) -> None:
         (Annotated[str, Arg(enum=[1])], "field 'x.enum': must be a list of at least one"),
         (Annotated[str, Arg(ge=1)], "ge does not fit the type"),
         (object(), "has no JSON form"),
+        ({"y": int}, "field 'x': is not a name with a type hint"),
+        ([int], "field 'x': is not a name with a type hint"),
         ("Nothing", "forward reference"),
     ],
 )
@@ -170,6 +172,60 @@ def test_a_nested_class_is_refused_by_the_name_of_its_field() -> None:
 
     with pytest.raises(DeclarationError, match="field 'address': a nested object"):
         elicit.form("?", Order)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({3: int}, "field '3': is not a name with a type hint"),
+        (pydantic.RootModel[int], "field 'RootModel[int]': is not an object with properties"),
+        (str | int, "field 'value': a union does not fit a form"),
+        (pydantic.BaseModel | None, "field 'value': a nested object does not fit a form"),
+    ],
+)
+def test_what_is_no_fields_at_all_is_refused(fields: Any, words: str) -> None:
+    with pytest.raises(DeclarationError, match=re.escape(words)):
+        elicit.form("?", fields)
+
+
+def test_the_choices_of_other_libraries_are_read() -> None:
+    class OfPydantic(pydantic.BaseModel):
+        one: Size | None
+        only: Literal["x"]
+        more: list[Literal["x"]] = []
+        some: list[Size] | None = None
+        count: Annotated[int, pydantic.Field(ge=1, description="D")] = 3
+
+    class OfMsgspec(msgspec.Struct):
+        one: Size | None
+        only: Literal["x"]
+        more: list[Literal["x"]] = []
+        some: list[Size] | None = None
+        count: Annotated[int, msgspec.Meta(ge=1, description="D")] = 3
+
+    for cls in (OfPydantic, OfMsgspec):
+        request = elicit.form("?", cls)
+        schema = schema_of(request)
+        assert schema["required"] == ["only"]
+        one = schema["properties"].pop("one")
+        assert (one["type"], sorted(one["enum"])) == ("string", ["large", "small"])
+        some = schema["properties"].pop("some")["items"]
+        assert (some["type"], sorted(some["enum"])) == ("string", ["large", "small"])
+        only = {"type": "string", "enum": ["x"]}
+        assert schema["properties"] == {
+            "only": only,
+            "more": {"type": "array", "items": only, "default": []},
+            "count": {"type": "integer", "minimum": 1, "description": "D", "default": 3},
+        }
+        made = accept(request, only="x", some=["small"])
+        assert made == cls(one=None, only="x", some=[Size.SMALL])
+
+
+def test_a_class_may_be_wrapped_or_be_another_library_s_value() -> None:
+    assert accept(elicit.form("?", Annotated[Data, "Words"]), name="A") == Data("A", None)
+    link = accept(elicit.form("?", pydantic.AnyUrl), value="https://example.org/")
+    assert link == pydantic.AnyUrl("https://example.org/")
+    assert accept(elicit.form("?", {})) == {}
 
 
 def test_a_default_that_its_own_field_refuses_is_refused() -> None:

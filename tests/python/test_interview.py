@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import json
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -517,6 +519,24 @@ def test_another_exception_beside_a_question_is_not_hidden() -> None:
     assert needed_in(BaseExceptionGroup("", [needed, ValueError()])) is None
     assert needed_in(ValueError()) is None
     assert needed_in(KeyboardInterrupt()) is None
+
+
+def test_a_run_that_asked_is_freed() -> None:
+    runs: list[weakref.ref[Any]] = []
+
+    def tool(context: Context) -> str:
+        try:
+            return context.ask("a", elicit.form("?", str)).value
+        finally:
+            runs.append(weakref.ref(context._interview))
+
+    client = Client(serve(tool))
+    for _ in range(3):
+        client.state = None
+        assert client.talk({"a": accept(value="x")}) == "x"
+    gc.collect()
+    # A thread keeps the context of its last call until the next one.
+    assert [run() for run in runs[:-1]] == [None] * 5
 
 
 def test_except_exception_does_not_catch_a_question() -> None:

@@ -53,6 +53,7 @@ def test_options_become_plain_settings() -> None:
         "protocols": ["2026-07-28"],
         "secret": [("new", b"n" * 32), (None, b"o" * 32)],
         "heartbeat": 5.0,
+        "subscriptions": server.notify,
     }
 
 

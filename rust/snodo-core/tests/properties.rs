@@ -1,35 +1,14 @@
 //! Laws that hold for every input, tried on many.
 
+mod common;
+
 use std::sync::LazyLock;
 
+use common::values::values;
 use proptest::prelude::*;
 use snodo_core::json::{self, Json, Object, ParseError};
 use snodo_core::limits::Limits;
 use snodo_core::schema::{Schema, Validator};
-
-fn values() -> impl Strategy<Value = Json> {
-    let big = "-?[1-9][0-9]{19,63}".prop_map(|digits| Json::Big(digits.into()));
-    let leaf = prop_oneof![
-        Just(Json::Null),
-        any::<bool>().prop_map(Json::Bool),
-        any::<i64>().prop_map(Json::Int),
-        big,
-        prop::num::f64::NORMAL.prop_map(Json::Float),
-        any::<String>().prop_map(Json::String),
-    ];
-    leaf.prop_recursive(6, 64, 24, |inner| {
-        prop_oneof![
-            prop::collection::vec(inner.clone(), 0..24).prop_map(Json::Array),
-            prop::collection::vec((any::<String>(), inner), 0..24).prop_map(|members| {
-                let mut object = Object::new();
-                for (key, value) in members {
-                    object.insert(key, value);
-                }
-                Json::Object(object)
-            }),
-        ]
-    })
-}
 
 /// Texts that are nearly JSON more often than arbitrary bytes are.
 fn nearly_json() -> impl Strategy<Value = Vec<u8>> {

@@ -96,6 +96,11 @@ impl PyEvent {
 fn object(metadata: &Bound<'_, PyMapping>) -> PyResult<Object> {
     let text = encode(metadata.as_any(), METADATA_BYTES)
         .map_err(|refusal| PyTypeError::new_err(format!("event metadata: {refusal}")))?;
+    // Encoding stops when it notices, which is not to the byte.
+    if text.len() > METADATA_BYTES {
+        let text = format!("event metadata is larger than {METADATA_BYTES} bytes");
+        return Err(PyTypeError::new_err(text));
+    }
     match json::parse(&text, &Limits::default()) {
         Ok(Json::Object(object)) => Ok(object),
         Ok(_) => Err(PyTypeError::new_err("event metadata must be a mapping")),

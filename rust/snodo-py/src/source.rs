@@ -298,12 +298,15 @@ impl Pull {
         self.shared.end(Ok(()));
     }
 
-    /// The source has raised. Gives whether that is its answer to being opened, and no fault.
-    fn fail(&self, exception: &Bound<'_, PyAny>) -> bool {
+    /// Whether an exception is the source's answer to being opened, and no fault.
+    fn refuses(&self, exception: &Bound<'_, PyAny>) -> bool {
+        self.shared.state().opening.is_some() && error::refusal(exception).is_some()
+    }
+
+    /// The source has raised.
+    fn fail(&self, exception: &Bound<'_, PyAny>) {
         let refusal = error::refusal(exception);
-        let refused = refusal.is_some() && self.shared.state().opening.is_some();
         self.shared.end(Err(refusal.unwrap_or_else(failed)));
-        refused
     }
 }
 

@@ -302,16 +302,10 @@ fn tell_of(runtime: &Runtime, target: &Target, outcome: &Outcome, answer: &Answe
     if withheld && !matches!(outcome.value, Value::Error(_)) {
         let name = runtime.registry.name(target);
         let noun = target.noun();
-        let why = pipeline::explain_output(runtime, target, outcome).unwrap_or_default();
-        tracing::error!(
-            "{noun} {name:?} gave a result that cannot be sent{}{why}",
-            colon(&why)
-        );
+        let why = pipeline::explain_output(runtime, target, outcome);
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        tracing::error!("{noun} {name:?} gave a result that cannot be sent{why}");
     }
-}
-
-fn colon(after: &str) -> &'static str {
-    if after.is_empty() { "" } else { ": " }
 }
 
 fn time_for(runtime: &Runtime, target: &Target) -> Option<Duration> {

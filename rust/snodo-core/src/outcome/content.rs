@@ -1,9 +1,7 @@
 //! What a resource gives: contents, held to their rules and written one after the other.
 
 use super::encoded::{items, members, string};
-use super::{Encoded, Value};
-use crate::call::Target;
-use crate::error::Error;
+use super::{Encoded, Unfit, Value};
 use crate::json::write_string;
 use crate::meta::{IconError, is_absolute_uri};
 
@@ -25,8 +23,20 @@ pub enum ContentError {
     MimeType,
     #[error("resource content annotations and _meta must be objects")]
     Extras,
+    #[error("resource text is not valid UTF-8")]
+    Utf8,
+    #[error("resource content blocks must be a list of at least one")]
+    NoBlocks,
+    #[error("only text, image, audio and resource blocks can be what was read")]
+    NotReadable,
+    #[error("resource content block has no text, data or resource")]
+    BlockMember,
     #[error("prompt messages must be a list of objects")]
     NotMessages,
+    #[error("prompt messages must not be empty")]
+    NoMessages,
+    #[error("prompt messages cannot be made of bytes")]
+    Bytes,
     #[error("prompt message must have exactly role and content")]
     MessageFields,
     #[error("prompt message role must be user or assistant")]
@@ -159,33 +169,28 @@ pub(crate) fn write_contents(
 
 /// Appends what a read gave as an array of contents.
 pub(crate) fn write_read(
-    target: &Target,
     value: &Value,
     uri: &str,
     mime_type: Option<&str>,
     out: &mut Encoded,
-) -> Result<(), Error> {
+) -> Result<(), Unfit> {
     match value {
         Value::Text(text) => single(uri, mime_type, "text", text, out),
         Value::Structured(json) => {
-            let text = std::str::from_utf8(json).map_err(|_| target.invalid_result())?;
+            let text = std::str::from_utf8(json).map_err(|_| ContentError::Utf8)?;
             let mime_type = mime_type.unwrap_or("application/json");
             single(uri, Some(mime_type), "text", text, out);
         }
         Value::Blob(base64) => single(uri, mime_type, "blob", base64, out),
-        Value::Content(blocks) => {
-            write_blocks(blocks, uri, mime_type, out).ok_or_else(|| target.invalid_result())?;
-        }
-        Value::ResourceRead { contents, .. } => {
-            write_contents(contents, uri, out).map_err(|_| target.invalid_result())?;
-        }
-        Value::Failure(_) => return Err(target.failed()),
-        Value::Error(error) => return Err(error.clone()),
+        Value::Content(blocks) => write_blocks(blocks, uri, mime_type, out)?,
+        Value::ResourceRead { contents, .. } => write_contents(contents, uri, out)?,
+        Value::Failure(_) => return Err(Unfit::Failed),
+        Value::Error(error) => return Err(Unfit::Error(error.clone())),
         Value::Raw(_)
         | Value::Wire(_)
         | Value::InputRequired { .. }
         | Value::PromptGet { .. }
-        | Value::Completion { .. } => return Err(target.wrong_kind()),
+        | Value::Completion { .. } => return Err(Unfit::Kind),
     }
     Ok(())
 }
@@ -212,33 +217,36 @@ fn single(uri: &str, mime_type: Option<&str>, key: &str, value: &str, out: &mut 
 }
 
 /// Content blocks, such as a tool gives, as contents of a resource; contents among them stay what they
-/// are. `None` if a block has no such form: a link, or nothing at all, is nothing that was read.
+/// are. A link, or nothing at all, is nothing that was read.
 fn write_blocks(
     blocks: &[u8],
     uri: &str,
     mime_type: Option<&str>,
     out: &mut Encoded,
-) -> Option<()> {
-    let blocks = items(blocks).filter(|blocks| !blocks.is_empty())?;
+) -> Result<(), ContentError> {
+    let blocks = items(blocks).filter(|blocks| !blocks.is_empty());
+    let blocks = blocks.ok_or(ContentError::NoBlocks)?;
     let mut contents = b"[".to_vec();
     for (at, item) in blocks.into_iter().enumerate() {
         if at > 0 {
             contents.push(b',');
         }
-        let block = Content::read(item)?;
+        let block = Content::read(item).ok_or(ContentError::NotList)?;
         let Some(kind) = block.get("type") else {
             contents.extend_from_slice(item);
             continue;
         };
-        let (key, value) = match &*string(kind)? {
-            "text" => ("text", block.get("text")?),
-            "image" | "audio" => ("blob", block.get("data")?),
-            "resource" => {
-                contents.extend_from_slice(block.get("resource")?);
+        let (key, value) = match string(kind).as_deref() {
+            Some("text") => ("text", block.get("text")),
+            Some("image" | "audio") => ("blob", block.get("data")),
+            Some("resource") => {
+                let resource = block.get("resource").ok_or(ContentError::BlockMember)?;
+                contents.extend_from_slice(resource);
                 continue;
             }
-            _ => return None,
+            _ => return Err(ContentError::NotReadable),
         };
+        let value = value.ok_or(ContentError::BlockMember)?;
         open(uri, &mut contents);
         match (block.get("mimeType"), mime_type) {
             (Some(mime_type), _) => member("mimeType", mime_type, &mut contents),
@@ -257,7 +265,7 @@ fn write_blocks(
         contents.push(b'}');
     }
     contents.push(b']');
-    write_contents(&contents, uri, out).ok()
+    write_contents(&contents, uri, out)
 }
 
 fn member(key: &str, value: &[u8], out: &mut Encoded) {

@@ -29,6 +29,19 @@ pub(crate) fn members(object: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     Some(members)
 }
 
+/// What a result object (its members) asks the client for, if it asks: the input requests, and whether
+/// it carries a state.
+pub(crate) fn asked<'a>(members: &[(&'a [u8], &'a [u8])]) -> Option<(Option<&'a [u8]>, bool)> {
+    let find = |name: &[u8]| {
+        let found = members.iter().find(|(key, _)| *key == name);
+        found.map(|(_, value)| *value)
+    };
+    (find(b"resultType")? == br#""input_required""#).then(|| {
+        let has_state = find(b"requestState").is_some_and(|state| state.starts_with(b"\""));
+        (find(b"inputRequests"), has_state)
+    })
+}
+
 /// Where the value that a text begins with ends: before the first `,`, `:` or closing bracket that
 /// belongs to what is around it.
 fn value_end(text: &[u8]) -> Option<usize> {

@@ -4,48 +4,39 @@ use super::content::{
     Content, ContentError, check_content, is_base64_string, is_object, is_string,
 };
 use super::encoded::{items, string};
-use super::{Encoded, Value};
-use crate::call::Target;
-use crate::error::Error;
+use super::{Encoded, Unfit, Value};
 use crate::json::{self, Json, write_string};
 use crate::limits::Limits;
 use crate::meta::{self, IconError, is_absolute_uri};
 
 /// Appends what a prompt gave as an array of messages: a text or a block of content is one of the
 /// user's.
-pub(crate) fn write_messages(
-    target: &Target,
-    value: &Value,
-    out: &mut Encoded,
-) -> Result<(), Error> {
-    let invalid = |_| target.invalid_result();
+pub(crate) fn write_messages(value: &Value, out: &mut Encoded) -> Result<(), Unfit> {
     match value {
         Value::Text(text) => {
             out.push(b'[');
             user_text(out, |out| write_string(text, out));
             out.push(b']');
-            Ok(())
         }
         Value::Structured(json) if is_object(json) => {
-            let list = [b"[", &json[..], b"]"].concat();
-            write_list(&list, out).map_err(invalid)
+            write_list(&[b"[", &json[..], b"]"].concat(), out)?;
         }
-        Value::Content(list) if list == b"[]" => Err(target.invalid_result()),
-        Value::Structured(list) | Value::Content(list) => write_list(list, out).map_err(invalid),
+        Value::Content(list) if list == b"[]" => return Err(ContentError::NoMessages.into()),
+        Value::Structured(list) | Value::Content(list) => write_list(list, out)?,
         Value::PromptGet { messages, .. } => {
-            check_messages(messages).map_err(invalid)?;
+            check_messages(messages)?;
             out.extend_from_slice(messages);
-            Ok(())
         }
-        Value::Blob(_) => Err(target.invalid_result()),
-        Value::Failure(_) => Err(target.failed()),
-        Value::Error(error) => Err(error.clone()),
+        Value::Blob(_) => return Err(ContentError::Bytes.into()),
+        Value::Failure(_) => return Err(Unfit::Failed),
+        Value::Error(error) => return Err(Unfit::Error(error.clone())),
         Value::Raw(_)
         | Value::Wire(_)
         | Value::InputRequired { .. }
         | Value::ResourceRead { .. }
-        | Value::Completion { .. } => Err(target.wrong_kind()),
+        | Value::Completion { .. } => return Err(Unfit::Kind),
     }
+    Ok(())
 }
 
 /// Appends a list in which a message, a block of content and a string may stand side by side.

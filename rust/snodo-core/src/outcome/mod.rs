@@ -4,12 +4,14 @@ mod completion;
 mod content;
 mod encoded;
 mod message;
+mod unfit;
 
 pub(crate) use completion::write_completion;
 pub use content::ContentError;
 pub(crate) use content::{is_base64, write_contents, write_read};
-pub(crate) use encoded::members;
+pub(crate) use encoded::{asked, members};
 pub(crate) use message::{is_block, write_messages};
+pub(crate) use unfit::Unfit;
 
 use crate::error::Error;
 use crate::json::Object;

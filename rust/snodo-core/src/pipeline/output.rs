@@ -1,7 +1,9 @@
-//! A tool's result against its output schema: whether it holds, and for the log why not.
+//! What a handler gave against what it owes: a tool to its output schema, and for the log why anything
+//! cannot be sent.
 
 use crate::call::Target;
 use crate::error::Error;
+use crate::mrtr;
 use crate::outcome::{self, Outcome, Value};
 use crate::registry::Tool;
 use crate::runtime::Runtime;
@@ -21,15 +23,38 @@ pub(super) fn check_output(tool: &Tool, value: &Value) -> Result<(), Error> {
     }
 }
 
-/// Why the outcome of a tool does not keep what its output schema promises, for the server's log: the
-/// first failure's path and rule, or what came instead of structured content. `None` where nothing is
-/// wrong. Never tells a value.
+/// Why an outcome cannot be sent, for the server's log: what is wrong with the input it asks for, with
+/// the contents or messages it gives, or where a tool does not keep what its output schema promises.
+/// `None` where nothing is wrong, or nothing more to tell. Never tells a value.
 pub fn explain_output(runtime: &Runtime, target: &Target, outcome: &Outcome) -> Option<String> {
-    let Target::Tool(at) = target else {
-        return None;
-    };
-    let schema = runtime.registry.tools.get(*at)?.output.as_ref()?;
-    match promised(&outcome.value)? {
+    let registry = &runtime.registry;
+    match (target, &outcome.value) {
+        (Target::Matcher(_) | Target::Completion { .. }, _) => None,
+        (_, Value::InputRequired { requests, state }) => {
+            let checked = mrtr::check_requests(requests.as_deref(), state.is_some());
+            checked.err().map(|error| error.to_string())
+        }
+        (Target::Tool(at), value) => explain_tool(registry.tools.get(*at)?, value),
+        (Target::Resource { uri, .. } | Target::Template { uri, .. }, value) => {
+            let unfit = outcome::write_read(value, uri, None, &mut Vec::new()).err()?;
+            unfit.reason()
+        }
+        (Target::Prompt(_), value) => {
+            let unfit = outcome::write_messages(value, &mut Vec::new()).err()?;
+            unfit.reason()
+        }
+    }
+}
+
+fn explain_tool(tool: &Tool, value: &Value) -> Option<String> {
+    if let Value::Wire(object) = value
+        && let Some((requests, has_state)) = outcome::asked(&outcome::members(object)?)
+    {
+        let checked = mrtr::check_requests(requests, has_state);
+        return checked.err().map(|error| error.to_string());
+    }
+    let schema = tool.output.as_ref()?;
+    match promised(value)? {
         Err(instead) => Some(format!("expected structured content, got {instead}")),
         Ok(content) => {
             let (path, rule) = schema.output_failure(content)?;
@@ -52,8 +77,7 @@ fn promised(value: &Value) -> Option<Result<&[u8], &'static str>> {
                     .find(|(key, _)| *key == name)
                     .map(|(_, value)| *value)
             };
-            let asks = matches!(value, Value::Wire(_))
-                && find(b"resultType") == Some(br#""input_required""#);
+            let asks = matches!(value, Value::Wire(_)) && outcome::asked(&members).is_some();
             if asks || find(b"isError") == Some(b"true") {
                 return None;
             }

@@ -1,6 +1,8 @@
 //! A small server to say literal messages to. Builds nothing of what is said.
 #![allow(dead_code, unreachable_pub, reason = "every test file uses its part")]
 
+pub mod values;
+
 use std::sync::Arc;
 
 use snodo_core::call::Call;

@@ -96,7 +96,7 @@ fn read(
 ) -> Result<(), Error> {
     out.extend_from_slice(COMPLETE);
     out.extend_from_slice(br#""contents":"#);
-    outcome::write_read(target, value, uri, mime_type, out)
+    outcome::write_read(value, uri, mime_type, out).map_err(|unfit| unfit.into_error(target))
 }
 
 /// The read's own policy, or the component's, or the server's.
@@ -142,7 +142,7 @@ fn prompt(
         out.push(b',');
     }
     out.extend_from_slice(br#""messages":"#);
-    outcome::write_messages(target, value, out)
+    outcome::write_messages(value, out).map_err(|unfit| unfit.into_error(target))
 }
 
 fn invalid_result() -> Error {
@@ -212,21 +212,18 @@ fn wire<'a>(
     out: &mut Vec<u8>,
 ) -> Result<Option<&'a [u8]>, Error> {
     let members = outcome::members(object).ok_or_else(invalid_result)?;
-    let find = |name: &[u8]| {
-        members
-            .iter()
-            .find(|(key, _)| *key == name)
-            .map(|(_, value)| *value)
-    };
-    if find(b"resultType") == Some(br#""input_required""#) {
-        let has_state = find(b"requestState").is_some();
-        mrtr::admit(find(b"inputRequests"), has_state, context)?;
+    if let Some((requests, has_state)) = outcome::asked(&members) {
+        mrtr::admit(requests, has_state, context)?;
     }
     out.push(b'{');
-    for (key, value) in members.iter().filter(|(key, _)| *key != b"_meta") {
-        splice(key, value, out);
+    let mut meta = None;
+    for (key, value) in members {
+        match key {
+            b"_meta" => meta = Some(value),
+            _ => splice(key, value, out),
+        }
     }
-    Ok(find(b"_meta"))
+    Ok(meta)
 }
 
 fn input_required(
