@@ -546,7 +546,8 @@ class Runtime:
     def end_threads(self, seconds: float) -> bool:
         """End the plain functions that still run, as the process is about to end.
 
-        Each raises SystemExit at its next instruction.
+        Each has a moment to see that it was cancelled, then raises SystemExit at its next
+        instruction.
 
         Returns:
             Whether all have ended within the time.
