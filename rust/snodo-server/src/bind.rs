@@ -146,6 +146,9 @@ impl HttpServer {
     }
 }
 
+/// Connections that may wait to be accepted. Listeners come back all at once when a server is restarted.
+const BACKLOG: i32 = 1024;
+
 /// How long to wait when there are no file descriptors left: closing connections give some back.
 const EXHAUSTED: Duration = Duration::from_millis(50);
 
@@ -193,6 +196,8 @@ fn listen(host: &str, port: u16) -> Result<(StdListener, SocketAddr), BindError>
         .map_err(|_| BindError::NoAddress(host.to_owned()))?
         .collect();
     let socket = StdListener::bind(&addresses[..]).map_err(fail)?;
+    // Said anew: the standard library lets 128 wait, of whom the rest would knock again after a second.
+    rustix::net::listen(&socket, BACKLOG).map_err(|error| fail(error.into()))?;
     socket.set_nonblocking(true).map_err(fail)?;
     let address = socket.local_addr().map_err(fail)?;
     Ok((socket, address))
