@@ -132,7 +132,11 @@ impl EventLoopLane {
         // From here on nobody hears their callers, so nobody could end them later.
         let left: Vec<_> = std::mem::take(&mut *self.tasks()).into_values().collect();
         for task in &left {
-            task.call_method0(py, intern!(py, "cancel"))?;
+            // One that was cancelled before is cleaning up, which must not be interrupted.
+            let cancelling = task.call_method0(py, intern!(py, "cancelling"))?;
+            if !cancelling.is_truthy(py)? {
+                task.call_method0(py, intern!(py, "cancel"))?;
+            }
         }
         Ok(left)
     }
