@@ -21,12 +21,13 @@ from driver import (
 )
 
 CHANGES = """
-import asyncio
+import itertools
 import threading
 
 import snodo
-from snodo import Context, Event, Server, StaticResource
+from snodo import Event, Server, StaticResource
 
+numbers = itertools.count()
 server = Server("changes", version="1.0.0", limits={"running": 2, "queued": 9})
 
 
@@ -86,19 +87,20 @@ def templated(id: str) -> str:
 
 @server.tool
 def edits(what: str) -> str:
+    n = next(numbers)
     with server.changes() as changes:
         if what == "tools":
-            changes.add(snodo.tool(name=f"tool{id(changes)}")(lambda: None))
+            changes.add(snodo.tool(name=f"tool{n}")(lambda: None))
         elif what == "resources":
-            changes.add(StaticResource(f"x://{id(changes)}", text="x", name=f"r{id(changes)}"))
+            changes.add(StaticResource(f"x://{n}", text="x", name=f"r{n}"))
         elif what == "templates":
-            changes.add(snodo.resource(f"t://{id(changes)}/{{id}}", name=f"t{id(changes)}")(
+            changes.add(snodo.resource(f"t://{n}/{{id}}", name=f"t{n}")(
                 templated))
         elif what == "prompts":
-            changes.add(snodo.prompt(name=f"p{id(changes)}")(lambda: "x"))
+            changes.add(snodo.prompt(name=f"p{n}")(lambda: "x"))
         else:
-            changes.add(snodo.tool(name=f"tool{id(changes)}")(lambda: None))
-            changes.add(snodo.prompt(name=f"p{id(changes)}")(lambda: "x"))
+            changes.add(snodo.tool(name=f"tool{n}")(lambda: None))
+            changes.add(snodo.prompt(name=f"p{n}")(lambda: "x"))
     return "edited"
 
 
@@ -475,7 +477,7 @@ SOURCES = """
 import asyncio
 import sys
 
-from snodo import Event, Filter, Hub, Server, Source
+from snodo import Error, Event, Filter, Hub, Server, Source
 
 behaviour = "BEHAVIOUR"
 log = []
@@ -489,8 +491,10 @@ class Own(Source):
         if behaviour == "widens":
             return Filter(tools_list_changed=True, prompts_list_changed=True,
                           resources_list_changed=True, resource_subscriptions=("x://more",))
-        if behaviour == "refuses":
+        if behaviour == "breaks":
             raise RuntimeError("a secret reason")
+        if behaviour == "refuses":
+            raise Error(7001, "not for you", data={"ask": "the owner"})
         return filter
 
     async def listen(self, filter, context):
@@ -592,11 +596,17 @@ def test_a_source_that_fails_ends_the_subscription_and_says_no_more(
         session.wait_for_log("a secret reason")
 
 
-def test_a_source_that_refuses_is_told_in_one_error(serve_process: Any) -> None:
+def test_a_source_may_refuse_who_listens(serve_process: Any) -> None:
     session = serve_process(source("refuses"))
     refused = session.refusal("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
-    assert refused.code == -32603
-    assert "secret" not in str(refused.error)
+    assert refused.error == {"code": 7001, "message": "not for you", "data": {"ask": "the owner"}}
+
+
+def test_a_source_that_breaks_before_it_opens_says_no_more(serve_process: Any) -> None:
+    session = serve_process(source("breaks"))
+    refused = session.refusal("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
+    assert refused.error == {"code": -32603, "message": "Subscription source failed"}
+    session.wait_for_log("a secret reason")
 
 
 def test_what_a_source_says_unasked_is_not_sent(serve_process: Any) -> None:
