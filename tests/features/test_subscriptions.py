@@ -75,9 +75,9 @@ def changes_in_a_thread(kind: str, uri: str | None = None, stamp: int | None = N
 
 
 @server.tool
-def burst(times: int, stamped: bool = False) -> str:
-    for n in range(times):
-        publish("tools", None, n if stamped else None)
+def burst(times: int) -> str:
+    for _ in range(times):
+        publish("tools")
     return "told"
 
 
@@ -94,8 +94,7 @@ def edits(what: str) -> str:
         elif what == "resources":
             changes.add(StaticResource(f"x://{n}", text="x", name=f"r{n}"))
         elif what == "templates":
-            changes.add(snodo.resource(f"t://{n}/{{id}}", name=f"t{n}")(
-                templated))
+            changes.add(snodo.resource(f"t://{n}/{{id}}", name=f"t{n}")(templated))
         elif what == "prompts":
             changes.add(snodo.prompt(name=f"p{n}")(lambda: "x"))
         else:
