@@ -13,7 +13,7 @@ use std::fmt::Debug;
 pub use v2026_07_28::V2026_07_28;
 
 use crate::call::Target;
-use crate::context::{Arrival, Context, Headers, Transport};
+use crate::context::{Arrival, Context, Headers};
 use crate::envelope::Id;
 use crate::error::{self, Error, Kind, code};
 use crate::json::{Json, Object};
@@ -84,9 +84,6 @@ pub trait Dialect: Debug + Send + Sync {
 
     /// The notification that tells a subscription of an event.
     fn tell(&self, id: &Id, event: &Event) -> Vec<u8>;
-
-    /// The notification that the server ends a subscription, where one goes before the response.
-    fn teardown(&self, id: &Id, transport: Transport) -> Option<Vec<u8>>;
 
     /// The response that closes a subscription.
     fn listened(&self, runtime: &Runtime, id: &Id) -> Vec<u8>;
