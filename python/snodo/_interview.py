@@ -122,7 +122,7 @@ class Interview:
         if name in self._loose:
             self._answers[name] = [digest, self._loose[name]]
         asked, response = self._answers.get(name, (None, None))
-        return request.answer(_copy(response)) if asked == digest else None
+        return request.answer(_copy(response), name) if asked == digest else None
 
     def _question(self, context: Context) -> Result:
         from ._snodo import Result

@@ -73,12 +73,15 @@ def check_input_request(request: bytes) -> str | None:
         ValueError: If it is not JSON.
     """
 
-def check_input_response(request: bytes, response: bytes) -> bool:
-    """Say whether the JSON text of a response is one to an embedded request.
+def check_input_response(request: bytes, response: bytes) -> str | None:
+    """Say why the JSON text of a response does not answer an embedded request.
 
     Args:
         request: JSON text of a request that `check_input_request` finds nothing wrong with.
         response: JSON text of what the client sent.
+
+    Returns:
+        None if it does; else where it is wrong and how, without values.
 
     Raises:
         ValueError: If either is not JSON.

@@ -93,8 +93,9 @@ def _is_schema(fields: Mapping[str, Any]) -> bool:
 
 
 def _content(response: dict[str, Any]) -> dict[str, Any]:
+    # What was left empty is absent for some clients and null for others.
     content: dict[str, Any] = response.get("content", {})
-    return content
+    return {name: value for name, value in content.items() if value is not None}
 
 
 def _form(fields: Any, frame: FrameType) -> Form:

@@ -54,6 +54,7 @@ def test_options_become_plain_settings() -> None:
         "secret": [("new", b"n" * 32), (None, b"o" * 32)],
         "heartbeat": 5.0,
         "subscriptions": server.notify,
+        "hub": server.notify,
     }
 
 

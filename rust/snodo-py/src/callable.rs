@@ -176,15 +176,35 @@ impl PyCallable {
             self.check(py, check, arguments)?;
         }
         let bound = self.passing.bind(py, target, arguments, context);
-        bound.map_err(|error| self.outcome_of_error(py, target, error))
+        bound.map_err(|error| self.outcome_of_error(context, error))
     }
 
     pub(crate) fn function<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
         self.function.bind(py)
     }
 
-    /// What a returned value becomes.
-    pub(crate) fn outcome_of(&self, call: &Target, value: &Bound<'_, PyAny>) -> Outcome {
+    /// What a run becomes that gave a value.
+    pub(crate) fn outcome_of(
+        &self,
+        context: &Bound<'_, PyContext>,
+        value: &Bound<'_, PyAny>,
+    ) -> Outcome {
+        let py = value.py();
+        let context = context.get();
+        let call = &context.call().target;
+        if context.end(py) {
+            let text = format!(
+                "{} {:?} asked its client something and gave a result all the same: what ask raises \
+                 must not be caught, and nobody asks from a thread or task that is not waited for",
+                call.noun(),
+                self.name
+            );
+            let _ = imports::tell(py).and_then(|tell| tell.call1((30, text)));
+        }
+        self.outcome_of_value(call, value)
+    }
+
+    fn outcome_of_value(&self, call: &Target, value: &Bound<'_, PyAny>) -> Outcome {
         let outcome = self.value_of(call, value).unwrap_or_else(|refusal| {
             let error = call.invalid_result();
             let message = format!("{}: {refusal}", error.message);
@@ -204,8 +224,10 @@ impl PyCallable {
     }
 
     /// What a raised exception becomes.
-    pub(crate) fn outcome_of_error(&self, py: Python<'_>, call: &Target, error: PyErr) -> Outcome {
-        error::outcome_of(py, self, call, error)
+    pub(crate) fn outcome_of_error(&self, context: &Bound<'_, PyContext>, error: PyErr) -> Outcome {
+        let py = context.py();
+        context.get().end(py);
+        error::outcome_of(py, self, &context.get().call().target, error)
     }
 
     /// The server's keys.

@@ -1,13 +1,14 @@
 //! The request as a handler sees it: facts of the call, read when asked for, and the ways to speak
 //! before it is answered.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
+use pyo3::{IntoPyObjectExt, intern};
 use snodo_core::call::Call;
 use snodo_core::context::{Context, Transport};
 use snodo_core::envelope::Id;
@@ -36,6 +37,8 @@ pub(crate) struct PyContext {
     voice: Option<Voice>,
     /// What `ask` and `once` remember of this run: theirs alone.
     interview: Mutex<Option<Py<PyAny>>>,
+    /// The run has ended: nothing can be asked any more, nor remembered.
+    over: AtomicBool,
 }
 
 impl PyContext {
@@ -47,6 +50,7 @@ impl PyContext {
             cancel: reply.cancelled().clone(),
             voice: reply.voice().cloned(),
             interview: Mutex::default(),
+            over: AtomicBool::new(false),
         }
     }
 
@@ -59,12 +63,31 @@ impl PyContext {
             cancel,
             voice: None,
             interview: Mutex::default(),
+            over: AtomicBool::new(false),
         }
     }
 
     pub(crate) fn call(&self) -> &Call {
         let (call, _) = self.run.as_ref().expect("a source of events is not called");
         call
+    }
+
+    /// The run has ended. Whether it leaves a question behind that was to end it.
+    pub(crate) fn end(&self, py: Python<'_>) -> bool {
+        self.over.store(true, Ordering::Relaxed);
+        let asked = |interview: Py<PyAny>| {
+            let result = interview.getattr(py, intern!(py, "result"));
+            result.is_ok_and(|result| !result.is_none(py))
+        };
+        self.interview(py).is_some_and(asked)
+    }
+
+    fn refuse_over(&self) -> PyResult<()> {
+        if self.over.load(Ordering::Relaxed) {
+            let text = "this request is over: ask with the context of the one being served";
+            return Err(PyRuntimeError::new_err(text));
+        }
+        Ok(())
     }
 
     fn sealing<'a>(
@@ -270,6 +293,7 @@ impl PyContext {
         key: &Bound<'py, PyAny>,
         request: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        slf.get().refuse_over()?;
         imports::ask(slf.py())?.call1((slf, key, request))
     }
 
@@ -278,6 +302,7 @@ impl PyContext {
         key: &Bound<'py, PyAny>,
         function: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        slf.get().refuse_over()?;
         imports::once(slf.py())?.call1((slf, key, function))
     }
 

@@ -11,6 +11,7 @@ use snodo_core::json::{self, Json};
 use snodo_core::limits::Limits;
 use snodo_core::mrtr::state::{Binding, KeyRing, Purpose};
 
+use crate::imports;
 use crate::settings::configuration_error;
 
 /// The keys of a server: what it was given, or one that no other process has.
@@ -71,7 +72,18 @@ impl Sealing<'_> {
             now(),
             self.ttl,
         );
-        Ok(data.ok().map(|data| PyBytes::new(py, &data)))
+        Ok(match data {
+            Ok(data) => Some(PyBytes::new(py, &data)),
+            Err(fault) => {
+                // For the operator, who would look for it in vain; the client is not told.
+                let text = format!(
+                    "the request state of {} {:?} does not open: {fault}",
+                    self.call.context.method, self.name
+                );
+                let _ = imports::tell(py).and_then(|tell| tell.call1((30, text)));
+                None
+            }
+        })
     }
 
     fn binding<'a>(&'a self, principal: &'a Json) -> Binding<'a> {

@@ -188,6 +188,7 @@ async fn open(
     }?;
     if !opened.accepted.is_within(&filter) {
         opened.feed.close(End::Failed);
+        tracing::error!("a subscription source accepted more than it was asked for");
         let text = "Subscription source accepted notifications not requested";
         return Err(Error::internal(text));
     }

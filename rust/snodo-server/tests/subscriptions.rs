@@ -14,6 +14,7 @@ use snodo_core::json::{Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Answer, Verdict};
 use snodo_core::subscription::{Change, Event, Filter};
+use snodo_server::beside::Beside;
 use snodo_server::hub::Hub;
 use snodo_server::listening::Listening;
 use snodo_server::said::Said;
@@ -408,4 +409,56 @@ async fn a_hub_that_completes_ends_its_listeners_when_they_have_heard_all() {
         all_said(&mut listening),
         [TOOLS_CHANGED, &format!("answer: {COMPLETED}")]
     );
+}
+
+#[tokio::test]
+async fn beside_a_source_the_hub_tells_within_what_the_source_accepts() {
+    let narrowed = |mut filter: Filter| {
+        filter.resources_list_changed = false;
+        Ok(filter)
+    };
+    let (source, give, log) = source(narrowed);
+    let hub = Hub::default();
+    let both = Beside {
+        source: Arc::new(source),
+        hub: hub.clone(),
+    };
+    let service = kit::subscribed(Limits::default(), both);
+    let mut listening = listen(&service);
+    said(&mut listening).await;
+    hub.publish(event(Change::ResourcesList));
+    hub.publish(event(Change::ToolsList));
+    give.send(Ok(about("note://a"))).expect("it listens");
+    assert_eq!(
+        all_said(&mut listening),
+        [TOOLS_CHANGED.to_owned(), updated("note://a")]
+    );
+    hub.publish(about("note://b"));
+    listening.end();
+    let rest = all_said(&mut listening);
+    assert_eq!(rest, [updated("note://b"), format!("answer: {COMPLETED}")]);
+    assert_eq!(hub.stats().subscriptions, 0);
+    assert!(log.take().contains(&"closed: Shutdown".to_owned()));
+}
+
+#[tokio::test]
+async fn whichever_of_a_source_and_its_hub_ends_first_ends_the_subscription() {
+    for ends in ["source", "hub"] {
+        let (source, give, log) = source(Ok);
+        let hub = Hub::default();
+        let both = Beside {
+            source: Arc::new(source),
+            hub: hub.clone(),
+        };
+        let service = kit::subscribed(Limits::default(), both);
+        let mut listening = listen(&service);
+        said(&mut listening).await;
+        if ends == "hub" {
+            hub.complete();
+        } else {
+            drop(give);
+        }
+        assert_eq!(said(&mut listening).await, COMPLETED, "{ends}");
+        assert_eq!(log.take(), ["pulled", "closed: Complete"]);
+    }
 }

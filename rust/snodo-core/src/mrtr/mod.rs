@@ -10,7 +10,7 @@ mod roots;
 mod sampling;
 pub mod state;
 
-pub use request::{RequestError, answers, check_request};
+pub use request::{RequestError, check_request, check_response};
 
 use crate::context::Context;
 use crate::error::{Error, Kind, code, excerpt};
