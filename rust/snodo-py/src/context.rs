@@ -13,7 +13,7 @@ use snodo_core::call::Call;
 use snodo_core::context::{Context, Transport};
 use snodo_core::envelope::Id;
 use snodo_core::json::Object;
-use snodo_core::limits::LOG_ENTRY_BYTES;
+use snodo_core::limits::{LOG_ENTRY_BYTES, LOGGER_BYTES};
 use snodo_core::meta;
 use snodo_core::notice::{Amount, Entry, Level, Notice, Progress};
 use snodo_server::cancel::CancelToken;
@@ -244,8 +244,9 @@ impl PyContext {
         // Held to the rules although nobody listens: a mistake must not wait for a client that does.
         let done = amount(done, "done")?;
         let total = total.map(|total| amount(total, "total")).transpose()?;
+        let message = message.map(PyStringMethods::to_str).transpose()?;
         if let Some(voice) = &self.voice {
-            let message = message.map(|message| message.extract()).transpose()?;
+            let message = message.map(str::to_owned);
             voice.say(Notice::Progress(Progress::new(done, total, message)));
         }
         Done::one(py)
@@ -263,11 +264,23 @@ impl PyContext {
             let levels = meta::LOG_LEVELS.join(", ");
             PyValueError::new_err(format!("level must be one of {levels}, not {level:?}"))
         })?;
+        if logger
+            .as_ref()
+            .is_some_and(|logger| logger.len() > LOGGER_BYTES)
+        {
+            let text = format!("logger must take at most {LOGGER_BYTES} bytes");
+            return Err(PyValueError::new_err(text));
+        }
         let wanted = self.context.log_level.is_some_and(|from| named >= from);
         if let Some(voice) = self.voice.as_ref().filter(|_| wanted) {
             let data = encode(data, LOG_ENTRY_BYTES).map_err(|refusal| {
                 PyTypeError::new_err(format!("data cannot be sent as JSON: {refusal}"))
             })?;
+            // Encoding stops when it notices, which is not to the byte.
+            if data.len() > LOG_ENTRY_BYTES {
+                let text = format!("data must take at most {LOG_ENTRY_BYTES} bytes as JSON");
+                return Err(PyValueError::new_err(text));
+            }
             voice.say(Notice::Log(Entry {
                 level: named,
                 logger,

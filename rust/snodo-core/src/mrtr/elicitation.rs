@@ -52,29 +52,31 @@ pub(super) fn need(params: &Object) -> [&'static str; 2] {
     }
 }
 
-/// Only an accepted form must be filled in as it says; what else a client sends along means nothing,
-/// but has to be flat all the same.
+/// Only with an accepted form does it mean anything what a client sends along.
 pub(super) fn check_response(params: Option<&Json>, response: &Object) -> Checked {
+    match response.get("action").and_then(Json::as_str) {
+        Some("decline" | "cancel") => Ok(()),
+        Some("accept") => accepted(params, response.get("content")),
+        _ => Err(RequestError::new("must be accept, decline or cancel").under("action")),
+    }
+}
+
+fn accepted(params: Option<&Json>, content: Option<&Json>) -> Checked {
     let nothing = Object::new();
-    let content = match response.get("content") {
-        None => &nothing,
+    let content = match content {
+        None | Some(Json::Null) => &nothing,
         Some(Json::Object(content)) if content.iter().all(|(_, value)| is_flat(value)) => content,
         Some(_) => {
             let reason = "must be an object of strings, numbers, booleans and lists of strings";
             return Err(RequestError::new(reason).under("content"));
         }
     };
-    match response.get("action").and_then(Json::as_str) {
-        Some("decline" | "cancel") => Ok(()),
-        Some("accept") => accepted(params, content).map_err(|error| error.under("content")),
-        _ => Err(RequestError::new("must be accept, decline or cancel").under("action")),
-    }
-}
-
-fn accepted(params: Option<&Json>, content: &Object) -> Checked {
     let params = params.and_then(Json::as_object);
     match params.and_then(|params| Some((mode(params)?, params))) {
-        Some((Mode::Form, params)) => Form::read(params)?.check(content),
+        Some((Mode::Form, params)) => {
+            let checked = Form::read(params)?.check(content);
+            checked.map_err(|error| error.under("content"))
+        }
         Some((Mode::Url, _)) => Ok(()),
         None => Err(RequestError::new("answers no question")),
     }
