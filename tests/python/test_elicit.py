@@ -19,7 +19,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snodo import Arg, DeclarationError, Declined, Error, InputRequest, ToolError, elicit
+from snodo import (
+    Answer,
+    Arg,
+    DeclarationError,
+    Declined,
+    Error,
+    InputRequest,
+    ToolError,
+    elicit,
+)
 from snodo._snodo import check_input_request
 
 
@@ -189,6 +198,25 @@ def test_an_answer_is_neither_true_nor_false() -> None:
         answer = elicit.form("Sure?", bool).answer({"action": action, "content": {"value": False}})
         with pytest.raises(TypeError, match=r"look at \.accepted, or at \.value"):
             bool(answer)
+
+
+def test_an_answer_is_matched_when_those_without_a_value_come_first() -> None:
+    def matched(response: dict[str, Any]) -> str:
+        match elicit.form("How many?", int).answer(response):
+            case Answer(action="cancel"):
+                return "cancel"
+            case Answer(accepted=False):
+                return "decline"
+            case Answer(value=1):
+                return "one"
+            case Answer(value=number):
+                return str(number)
+        return "nothing"
+
+    assert matched({"action": "accept", "content": {"value": 1}}) == "one"
+    assert matched({"action": "accept", "content": {"value": 7}}) == "7"
+    assert matched({"action": "decline"}) == "decline"
+    assert matched({"action": "cancel"}) == "cancel"
 
 
 def test_a_nested_class_is_refused_by_the_name_of_its_field() -> None:
