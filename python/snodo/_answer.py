@@ -71,6 +71,17 @@ class Answer(Generic[T_co]):
             raise Declined(self.action)
         return self._value  # type: ignore[return-value]
 
+    def __bool__(self) -> bool:
+        """Refuse: an answer of "no" is an answer too.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError(
+            "an Answer is neither true nor false: look at .accepted, or at .value for what was"
+            " answered"
+        )
+
     def __await__(self) -> Generator[Any, None, Answer[T_co]]:
         yield from ()
         return self

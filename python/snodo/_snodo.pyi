@@ -466,7 +466,8 @@ class Context:
             Error: -32602 if the answer does not fit the question, or the state that came with it
                 does not open; -32603 where nothing may be asked.
             ToolError: If there were too many rounds (limit ``input_rounds``), or the answers so far
-                are too long to be remembered.
+                and what `once` remembers are too long together.
+            RuntimeError: If the state that came was sealed by `State`.
             TypeError: If the key or the request is something else.
         """
 

@@ -82,7 +82,7 @@ def several(context: Context):
         )
     found = [question.response(context, key) for key, question in
              {"who": WHO, "sign": SIGN, "word": WORD, "dirs": DIRS}.items()]
-    return [answer.action if answer else "missing" for answer in found]
+    return [answer.action if answer is not None else "missing" for answer in found]
 
 
 @server.tool

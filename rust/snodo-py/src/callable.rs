@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 use snodo_core::call::{Call, Target};
 use snodo_core::error::Error;
 use snodo_core::json::Object;
@@ -280,6 +280,12 @@ impl PyCallable {
                 ..result.get().outcome(py, self.terms.result_bytes)?
             });
         }
+        if is_question(value).unwrap_or(false) {
+            return Err(Refusal::new(
+                "a question is no result: ask it with context.ask(\"key\", ...), or send it with \
+                 Result.input_required(input_requests={\"key\": ...})",
+            ));
+        }
         if let Ok(Some(outcome)) = error::returned(value) {
             return Ok(outcome);
         }
@@ -325,6 +331,26 @@ impl PyCallable {
             .and_then(|report| report.call1(("Tool", &self.name, error.into_value(py))));
         Error::internal("Schema validator failed").into()
     }
+}
+
+/// Whether a value is what `elicit`, `sampling` or `roots` give, or a dict of it: both would pass as
+/// structured content.
+fn is_question(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Ok(dict) = value.cast::<PyDict>() else {
+        return Ok(false);
+    };
+    if dict.is_exact_instance_of::<PyDict>() {
+        let first = dict.iter().next();
+        return first.map_or(Ok(false), |(_, first)| is_one_question(&first));
+    }
+    is_one_question(value)
+}
+
+fn is_one_question(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if !value.is_instance_of::<PyDict>() || value.is_exact_instance_of::<PyDict>() {
+        return Ok(false);
+    }
+    value.is_instance(imports::input_request(value.py())?)
 }
 
 /// The structured value as the client will see it.

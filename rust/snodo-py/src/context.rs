@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
@@ -16,6 +16,7 @@ use snodo_core::json::Object;
 use snodo_core::limits::{LOG_ENTRY_BYTES, LOGGER_BYTES};
 use snodo_core::meta;
 use snodo_core::notice::{Amount, Entry, Level, Notice, Progress};
+use snodo_core::suggest::closest;
 use snodo_server::cancel::CancelToken;
 use snodo_server::handler::Reply;
 use snodo_server::voice::Voice;
@@ -262,7 +263,11 @@ impl PyContext {
     ) -> PyResult<&'static Py<Done>> {
         let named = Level::named(level).ok_or_else(|| {
             let levels = meta::LOG_LEVELS.join(", ");
-            PyValueError::new_err(format!("level must be one of {levels}, not {level:?}"))
+            let meant = meant_level(level).map(|near| format!(": did you mean {near:?}?"));
+            let meant = meant.unwrap_or_default();
+            PyValueError::new_err(format!(
+                "level must be one of {levels}, not {level:?}{meant}"
+            ))
         })?;
         if logger
             .as_ref()
@@ -368,6 +373,15 @@ impl PyContext {
         run.map_or(0, |(_, callable)| callable.input_rounds())
     }
 
+    /// Called for what there is not: the names that other libraries have get a hint.
+    #[expect(clippy::unused_self, reason = "Python's attribute protocol")]
+    fn __getattr__(&self, name: &str) -> PyResult<()> {
+        let hint = ELSEWHERE.iter().find(|(known, _)| *known == name);
+        let hint = hint.map_or_else(String::new, |(_, hint)| format!(": {hint}"));
+        let text = format!("'snodo.Context' object has no attribute '{name}'{hint}");
+        Err(PyAttributeError::new_err(text))
+    }
+
     fn __repr__(&self) -> String {
         format!(
             "<snodo.Context {} over {}>",
@@ -375,6 +389,64 @@ impl PyContext {
             self.transport()
         )
     }
+}
+
+/// What the contexts of other libraries have, and what it is called here.
+const ELSEWHERE: [(&str, &str); 14] = [
+    (
+        "report_progress",
+        "write context.progress(done, total, message)",
+    ),
+    ("debug", "write context.log(\"debug\", data)"),
+    ("info", "write context.log(\"info\", data)"),
+    ("warning", "write context.log(\"warning\", data)"),
+    ("error", "write context.log(\"error\", data)"),
+    (
+        "elicit",
+        "write context.ask(\"key\", elicit.form(message, fields))",
+    ),
+    (
+        "elicit_url",
+        "write context.ask(\"key\", elicit.url(message, url))",
+    ),
+    (
+        "sample",
+        "write context.ask(\"key\", sampling.create_message(messages, max_tokens))",
+    ),
+    ("list_roots", "write context.ask(\"key\", roots.list())"),
+    ("read_resource", "call the function that makes the resource"),
+    (
+        "session",
+        "there are no sessions; who calls is context.auth and context.client_info",
+    ),
+    (
+        "request_context",
+        "the context is the request: context.request_id, context.meta, and context.state for what \
+         the lifespan yielded",
+    ),
+    (
+        "lifespan_context",
+        "what the lifespan yielded is context.state",
+    ),
+    (
+        "fastmcp",
+        "the server is the one that the function is declared on",
+    ),
+];
+
+/// The level that was probably meant: shortened, in capitals, or misspelt.
+fn meant_level(level: &str) -> Option<&'static str> {
+    let lower = level.to_lowercase();
+    if matches!(&*lower, "fatal" | "exception") {
+        return Some(if lower == "fatal" {
+            "critical"
+        } else {
+            "error"
+        });
+    }
+    let begun = |known: &&str| lower.len() >= 3 && known.starts_with(&lower);
+    let shortened = meta::LOG_LEVELS.into_iter().find(begun);
+    shortened.or_else(|| closest(level, meta::LOG_LEVELS))
 }
 
 /// A number that may be reported as progress.

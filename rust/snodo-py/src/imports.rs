@@ -83,6 +83,10 @@ imported!(
     once: PyAny = "snodo._interview", "once"
 );
 imported!(
+    /// A question for the client.
+    input_request: PyType = "snodo._answer", "InputRequest"
+);
+imported!(
     /// `needed_in(exception)`: what `ask` raised to end a run, out of what the run ended with.
     needed_in: PyAny = "snodo._interview", "needed_in"
 );
