@@ -131,7 +131,7 @@ class Interview:
         from ._snodo import Result
 
         if self._round >= self._rounds:
-            raise ToolError(f"Gave up after {self._rounds} rounds of questions")
+            raise _given_up(context, f"Gave up after {self._rounds} rounds of questions")
         memory = {
             "round": self._round + 1,
             "answers": self._answers,
@@ -143,9 +143,10 @@ class Interview:
             token = context._seal("ask", dumps(memory), principal, LONGEST_TTL, None)
         except ValueError:
             tell(logging.WARNING, f"{context.method}: {self._sizes()}")
-            raise ToolError(
+            raise _given_up(
+                context,
                 "The answers so far and what once() remembers are over 16 KiB together: too long"
-                " to go on asking"
+                " to go on asking",
             ) from None
         return Result.input_required(input_requests=dict(self._needed), request_state=token)
 
@@ -221,6 +222,7 @@ def ask(context: Context, key: Any, request: Any = None) -> Any:
             raise TypeError(
                 f"the key of a question must be a non-empty string, not {_kind_of_key(name)}"
             )
+        _encodable(name)
         if not isinstance(asked, InputRequest):
             raise TypeError(
                 "ask takes what elicit.form(...), elicit.url(...), sampling.create_message(...) or"
@@ -228,7 +230,12 @@ def ask(context: Context, key: Any, request: Any = None) -> Any:
             )
     if context.method not in _MAY_ASK:
         raise Error.internal("Input-required result is not permitted for this operation")
-    answers = _interview(context).ask(context, requests)
+    try:
+        answers = _interview(context).ask(context, requests)
+    except Error as error:
+        # A handler that catches it must not turn what a client made up into a result.
+        context._refusal = error
+        raise
     return answers[key] if single else answers
 
 
@@ -238,11 +245,17 @@ def once(context: Context, key: str, function: Callable[[], Any]) -> Any:
         raise TypeError(
             f"the key of what is done once must be a non-empty string, not {_kind_of_key(key)}"
         )
+    _encodable(key)
     if not callable(function):
         raise TypeError(
             f"once takes a function, not {kind_of(function)}; it is called without arguments"
         )
-    return _interview(context).once(key, function)
+    try:
+        interview = _interview(context)
+    except Error as error:
+        context._refusal = error
+        raise
+    return interview.once(key, function)
 
 
 def needed_in(exception: BaseException) -> InputNeeded | None:
@@ -253,6 +266,18 @@ def needed_in(exception: BaseException) -> InputNeeded | None:
         return None
     found = [needed_in(inner) for inner in exception.exceptions]
     return found[0] if all(found) else None
+
+
+def _given_up(context: Context, text: str) -> Exception:
+    """Tell the model, or where there is none, whoever made the request."""
+    return ToolError(text) if context.method == "tools/call" else Error.internal(text)
+
+
+def _encodable(key: str) -> None:
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        raise TypeError("a key must not hold a lone surrogate, which is not UTF-8") from None
 
 
 def _kind_of_key(key: Any) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self, TypedDict, TypeVar, final, overload, type
 from ._answer import Answer, InputRequest
 from ._interview import Answers, Interview
 from ._track import Track
+from .errors import Error
 
 _T = TypeVar("_T")
 _J = TypeVar("_J", bound=str | float | list[Any] | dict[str, Any] | None)
@@ -497,6 +498,8 @@ class Context:
         """
 
     _interview: Interview | None
+    _refusal: Error
+    """An error that this run ends with whatever it gives."""
     @property
     def _input_rounds(self) -> int: ...
     def _seal(

@@ -106,7 +106,10 @@ class State:
         text = context._open("state", token, found, self._ttl, self._keys)
         if text is None:
             refuse_mixture(context, "ask", token)
-            raise invalid_state()
+            error = invalid_state()
+            # A handler that catches it must not turn what a client made up into a result.
+            context._refusal = error
+            raise error
         return json.loads(text)
 
 

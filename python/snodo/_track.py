@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sized
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ._definition import kind_of
@@ -32,7 +33,8 @@ class Track(Generic[T]):
         """
         _refuse_unlooped(items)
         if total is None and isinstance(items, Sized):
-            total = len(items)
+            with suppress(Exception):  # a length that there is not, or is beyond counting
+                total = len(items)
         self._context = context
         self._items = items
         self._total = total

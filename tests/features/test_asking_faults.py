@@ -85,6 +85,27 @@ def asks_with_an_old_context(what: str) -> str:
 
 
 @server.tool
+def goes_on(context: Context) -> str:
+    try:
+        return context.ask("size", QUESTION).value.note or "no note"
+    except Exception:
+        return "went on"
+
+
+@server.tool
+def opens_and_goes_on(context: Context) -> str:
+    try:
+        return repr(state.open(context))
+    except Exception:
+        return "went on"
+
+
+@server.prompt
+def asks(context: Context) -> str:
+    return str(context.ask("size", QUESTION).value.width)
+
+
+@server.tool
 def opens(context: Context) -> str:
     return repr(state.open(context))
 """
@@ -162,3 +183,22 @@ def test_a_state_of_another_request_is_told_from_a_changed_one_by_nobody(session
         refusals.append(json.dumps([refusal.code, refusal.message, refusal.data]))
     assert len(set(refusals)) == 1
     session.wait_for_log("does not open: it was changed, or belongs to another request")
+
+
+def test_a_handler_that_goes_on_does_not_make_up_for_what_a_client_made_up(session: Any) -> None:
+    wrong = {"size": {"action": "accept", "content": {"width": "x"}}}
+    for tool, params in (
+        ("goes_on", {"requestState": "snodo1.forged.AAAA"}),
+        ("goes_on", {"inputResponses": wrong}),
+        ("opens_and_goes_on", {"requestState": "snodo1.forged.AAAA"}),
+    ):
+        params = {"name": tool, "arguments": {}, **params}
+        assert session.refusal("tools/call", params, clientCapabilities=ABLE).code == -32602
+
+
+@pytest.mark.parametrize(("action", "verb"), [("decline", "declined"), ("cancel", "cancelled")])
+def test_what_a_prompt_did_not_get_is_told(session: Any, action: str, verb: str) -> None:
+    params = {"name": "asks", "inputResponses": {"size": {"action": action}}}
+    refusal = session.refusal("prompts/get", params, clientCapabilities=ABLE)
+    assert refusal.message == f"The user {verb} the request for input"
+    assert refusal.code == -32603

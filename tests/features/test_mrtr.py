@@ -220,6 +220,9 @@ def text(result: dict[str, Any]) -> str:
         (ADA, "Hello, Ada (36)!"),
         ({"action": "accept", "content": {"name": "Bo"}}, "Hello, Bo (18)!"),
         ({"action": "decline"}, "Hello, whoever: decline"),
+        # Content means something only if it was accepted (MCP 2026-07-28, elicitation).
+        ({"action": "decline", "content": None}, "Hello, whoever: decline"),
+        ({"action": "decline", "content": {"name": {"x": 1}}}, "Hello, whoever: decline"),
         ({"action": "cancel", "content": {"name": "x"}}, "Hello, whoever: cancel"),
     ],
 )
@@ -326,7 +329,7 @@ SAID = {"role": "assistant", "content": {"type": "text", "text": "secret"}}
         ("greets", "who", {"action": "accept", "content": {"name": "secret", "age": "old"}}),
         ("greets", "who", {"action": "accept", "content": {"name": "secret", "age": 1.5}}),
         ("greets", "who", {"action": "accept", "content": {"name": "secret", "x": {"y": 1}}}),
-        ("greets", "who", {"action": "decline", "content": {"name": {"secret": 1}}}),
+        ("greets", "who", {"action": "accept", "content": {"name": {"secret": 1}}}),
         ("greets", "who", WORD),
         ("signs", "sign", {"action": "yes"}),
         ("samples", "word", SAID),

@@ -659,3 +659,16 @@ def test_every_form_is_one_the_protocol_allows_and_answers_round_trip(drawn: Any
     given = {n: f for n, (f, optional, left) in drawn.items() if not (optional and left)}
     made = accept(request, **{name: sent for name, (_, sent, _) in given.items()})
     assert made == {name: given[name][2] if name in given else None for name in drawn}
+
+
+def test_what_a_factory_makes_anew_is_no_part_of_a_form() -> None:
+    @dataclasses.dataclass
+    class Order:
+        name: str
+        number: str = dataclasses.field(default_factory=lambda: str(uuid.uuid4()))
+        day: datetime.date = dataclasses.field(default_factory=lambda: 1 / 0)  # type: ignore[arg-type,return-value]
+
+    asked = elicit.form("?", Order)
+    schema = asked["params"]["requestedSchema"]
+    assert schema["required"] == ["name"]
+    assert not any("default" in field for field in schema["properties"].values())

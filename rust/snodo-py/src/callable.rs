@@ -192,7 +192,11 @@ impl PyCallable {
         let py = value.py();
         let context = context.get();
         let call = &context.call().target;
-        if context.end(py) {
+        let left = context.end(py);
+        if let Some(outcome) = refused(context, py) {
+            return outcome;
+        }
+        if left {
             let text = format!(
                 "{} {:?} asked its client something and gave a result all the same: what ask raises \
                  must not be caught, and nobody asks from a thread or task that is not waited for",
@@ -227,6 +231,9 @@ impl PyCallable {
     pub(crate) fn outcome_of_error(&self, context: &Bound<'_, PyContext>, error: PyErr) -> Outcome {
         let py = context.py();
         context.get().end(py);
+        if let Some(outcome) = refused(context.get(), py) {
+            return outcome;
+        }
         error::outcome_of(py, self, &context.get().call().target, error)
     }
 
@@ -351,6 +358,12 @@ fn is_one_question(value: &Bound<'_, PyAny>) -> PyResult<bool> {
         return Ok(false);
     }
     value.is_instance(imports::input_request(value.py())?)
+}
+
+/// The outcome of a run that met an error which it cannot make up for.
+fn refused(context: &PyContext, py: Python<'_>) -> Option<Outcome> {
+    let refusal = context.refusal(py)?;
+    error::returned(&refusal).ok().flatten()
 }
 
 /// The structured value as the client will see it.

@@ -38,6 +38,8 @@ pub(crate) struct PyContext {
     voice: Option<Voice>,
     /// What `ask` and `once` remember of this run: theirs alone.
     interview: Mutex<Option<Py<PyAny>>>,
+    /// An error that the run ends with, whatever it gives.
+    refusal: Mutex<Option<Py<PyAny>>>,
     /// The run has ended: nothing can be asked any more, nor remembered.
     over: AtomicBool,
 }
@@ -51,6 +53,7 @@ impl PyContext {
             cancel: reply.cancelled().clone(),
             voice: reply.voice().cloned(),
             interview: Mutex::default(),
+            refusal: Mutex::default(),
             over: AtomicBool::new(false),
         }
     }
@@ -64,6 +67,7 @@ impl PyContext {
             cancel,
             voice: None,
             interview: Mutex::default(),
+            refusal: Mutex::default(),
             over: AtomicBool::new(false),
         }
     }
@@ -71,6 +75,13 @@ impl PyContext {
     pub(crate) fn call(&self) -> &Call {
         let (call, _) = self.run.as_ref().expect("a source of events is not called");
         call
+    }
+
+    /// The error that the run was to end with, if it caught one of these.
+    pub(crate) fn refusal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        let refusal = self.refusal.lock();
+        let refusal = refusal.unwrap_or_else(PoisonError::into_inner).take();
+        refusal.map(|refusal| refusal.into_bound(py))
     }
 
     /// The run has ended. Whether it leaves a question behind that was to end it.
@@ -364,6 +375,14 @@ impl PyContext {
             .unwrap_or_else(PoisonError::into_inner);
         let before = interview.replace(value);
         drop(interview);
+        drop(before); // after the lock: dropping it may run Python code
+    }
+
+    #[setter(_refusal)]
+    fn set_refusal(&self, error: Py<PyAny>) {
+        let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = refusal.replace(error);
+        drop(refusal);
         drop(before); // after the lock: dropping it may run Python code
     }
 

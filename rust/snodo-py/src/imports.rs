@@ -55,6 +55,10 @@ imported!(
     tool_error: PyType = "snodo.errors", "ToolError"
 );
 imported!(
+    /// A value was taken that the user did not give.
+    declined: PyType = "snodo.errors", "Declined"
+);
+imported!(
     /// Bad server options.
     configuration_error: PyType = "snodo.errors", "ConfigurationError"
 );
