@@ -526,6 +526,11 @@ class Context:
     ) -> bytes | None:
         """Open what was sealed for such a request; None if it was not, or was too long ago."""
 
+    def _opens(
+        self, purpose: Literal["ask", "state"], token: str, principal: bytes, ttl: int
+    ) -> bool:
+        """Tell whether `_open` would, with the server's keys; the log has nothing of it."""
+
 @final
 class Runtime:
     """A server that nothing can change any more. Building one starts nothing."""

@@ -127,7 +127,7 @@ def refuse_mixture(context: Context, other: Literal["ask", "state"], token: str)
     Raises:
         RuntimeError: If a state that did not open is the other way's to keep one.
     """
-    if context._open(other, token, principal_of(context), LONGEST_TTL, None) is not None:
+    if context._opens(other, token, principal_of(context), LONGEST_TTL):
         raise RuntimeError(
             "context.ask and State do not mix: a call has one state, so ask with context.ask alone"
             " (context.once remembers), or write the rounds out with State alone"

@@ -334,7 +334,9 @@ def test_ask_and_state_on_one_request_are_a_mistake_of_the_author(
 @pytest.mark.parametrize(
     "spoil", [lambda token: token[:-1], lambda token: token + "A", lambda _: ""]
 )
-def test_a_state_that_does_not_open_fails_the_request(spoil: Callable[[str], str]) -> None:
+def test_a_state_that_does_not_open_fails_the_request(
+    spoil: Callable[[str], str], caplog: pytest.LogCaptureFixture
+) -> None:
     def tool(context: Context) -> str:
         return context.ask("a", elicit.form("?", str)).value
 
@@ -344,6 +346,7 @@ def test_a_state_that_does_not_open_fails_the_request(spoil: Callable[[str], str
     client.state = spoil(client.state)
     error = client.send({"a": accept(value="x")})
     assert error == {"code": -32602, "message": "Invalid or expired request state"}
+    assert caplog.text.count("does not open") == 1
 
 
 def test_state_belongs_to_the_arguments_and_to_the_tool() -> None:

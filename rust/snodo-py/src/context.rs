@@ -360,6 +360,11 @@ impl PyContext {
         self.sealing(purpose, principal, ttl, keys)?.open(py, token)
     }
 
+    /// Whether the server's keys open it.
+    fn _opens(&self, purpose: &str, token: &str, principal: &[u8], ttl: u64) -> PyResult<bool> {
+        self.sealing(purpose, principal, ttl, None)?.opens(token)
+    }
+
     #[getter(_interview)]
     fn interview(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let interview = self.interview.lock();

@@ -9,7 +9,7 @@ use pyo3::types::{PyBytes, PyDict};
 use snodo_core::call::{Call, Target};
 use snodo_core::json::{self, Json};
 use snodo_core::limits::Limits;
-use snodo_core::mrtr::state::{Binding, KeyRing, Purpose};
+use snodo_core::mrtr::state::{Binding, Fault, KeyRing, Purpose};
 
 use crate::imports;
 use crate::settings::configuration_error;
@@ -64,15 +64,7 @@ impl Sealing<'_> {
         py: Python<'py>,
         token: &str,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let principal = self.principal()?;
-        let data = self.keys.open(
-            self.purpose()?,
-            &self.binding(&principal),
-            token,
-            now(),
-            self.ttl,
-        );
-        Ok(match data {
+        Ok(match self.opened(token)? {
             Ok(data) => Some(PyBytes::new(py, &data)),
             Err(fault) => {
                 // For the operator, who would look for it in vain; the client is not told.
@@ -84,6 +76,22 @@ impl Sealing<'_> {
                 None
             }
         })
+    }
+
+    /// Whether it opens, without a word in the log.
+    pub(crate) fn opens(&self, token: &str) -> PyResult<bool> {
+        Ok(self.opened(token)?.is_ok())
+    }
+
+    fn opened(&self, token: &str) -> PyResult<Result<Vec<u8>, Fault>> {
+        let principal = self.principal()?;
+        Ok(self.keys.open(
+            self.purpose()?,
+            &self.binding(&principal),
+            token,
+            now(),
+            self.ttl,
+        ))
     }
 
     fn binding<'a>(&'a self, principal: &'a Json) -> Binding<'a> {
