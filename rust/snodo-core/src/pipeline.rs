@@ -1,12 +1,16 @@
 //! The two pure halves of every request: `prepare` takes bytes to a call or an answer, `finish`
 //! takes an outcome to bytes.
 
+mod batch;
 mod output;
+mod question;
 
 use std::sync::Arc;
 
+pub use batch::batch;
 use output::check_output;
 pub use output::explain_output;
+pub use question::{Question, Questions, answered, withdraw};
 
 use crate::call::{Call, Target};
 use crate::context::{Arrival, Context, Headers, Transport};
@@ -14,7 +18,9 @@ use crate::dialect::{self, Notification, Opening, Request, shape};
 use crate::envelope::{self, Id, Message};
 use crate::error::Error;
 use crate::json::Object;
+pub use crate::operation::Change;
 use crate::outcome::Outcome;
+use crate::peer::Peer;
 use crate::router::{self, Route};
 use crate::runtime::Runtime;
 use crate::subscription::Listen;
@@ -30,8 +36,33 @@ pub enum Prepared {
     Listen(Listen),
     /// The client no longer wants the answer to this request.
     Cancel(Id),
+    /// A handshake: keep the peer for its session, then answer.
+    Open {
+        /// What to answer.
+        answer: Answer,
+        /// Who it is from now on.
+        peer: Arc<Peer>,
+    },
+    /// Change the session, then answer.
+    Settle {
+        /// What of it.
+        change: Change,
+        /// What to answer.
+        answer: Answer,
+    },
+    /// The client responds to a request of the server.
+    Reply(Reply),
     /// Accepted; nothing to say and nothing to do (a notification or a response).
     Silence,
+}
+
+/// What a client responds to a request of the server.
+#[derive(Debug, PartialEq)]
+pub struct Reply {
+    /// The request's id.
+    pub id: Id,
+    /// The result, or the error, as the client tells it.
+    pub response: Result<Object, Error>,
 }
 
 /// A response, as bytes.
@@ -50,6 +81,8 @@ pub enum Verdict {
     Result,
     /// An error of this code.
     Error(i64),
+    /// An error of this code, told in an exchange that went well: no status tells it too.
+    Told(i64),
     /// No place to run it.
     Busy,
     /// It ran out of time.
@@ -77,7 +110,7 @@ pub fn prepare(runtime: &Runtime, body: &[u8], arrival: Arrival) -> Prepared {
         Ok(Some(Message::Notification { method, params })) => {
             notification(runtime, &method, params, &arrival)
         }
-        Ok(Some(Message::Response)) => response(&arrival),
+        Ok(Some(Message::Response { id, response })) => reply(id, response, &arrival),
         Ok(None) => Prepared::Silence,
         Err(malformed) => refused(malformed.id.as_ref(), &malformed.error),
     }
@@ -91,6 +124,8 @@ pub enum Step {
     /// Run this, then `proceed` again. At most one such step for each template that matches by code of
     /// its own, and one for the read itself.
     Call(Call),
+    /// Ask the client these, then go on with [`answered`]. Only where [`Context::asks`].
+    Ask(Questions),
 }
 
 /// What follows on the call of `target`, which gave `outcome`: for a matcher that was asked the next
@@ -163,6 +198,7 @@ fn request(runtime: &Runtime, request: Request) -> Result<Prepared, Error> {
             .headers
             .as_deref()
             .map(|headers| headers as &dyn Headers),
+        peer: request.arrival.peer.as_deref(),
     };
     let dialect = dialect::choose(&runtime.settings.dialects, &opening)?;
     let (mut context, params) = dialect.admit(runtime, request)?;
@@ -181,6 +217,23 @@ fn request(runtime: &Runtime, request: Request) -> Result<Prepared, Error> {
                 filter,
             }));
         }
+        Route::Open {
+            client_info,
+            capabilities,
+        } => {
+            let peer = Arc::new(Peer {
+                dialect,
+                client_info,
+                capabilities,
+            });
+            let discovered = &runtime.rendered(dialect).discover;
+            let answer = ready(&context.id, discovered);
+            return Ok(Prepared::Open { answer, peer });
+        }
+        Route::Settle(change) => {
+            let answer = ready(&context.id, b"{}");
+            return Ok(Prepared::Settle { change, answer });
+        }
         Route::Ready(result) => shape::response(&context.id, result),
         Route::Known { target, value } => shape_result(runtime, &context, &target, &value.into())?,
     };
@@ -188,6 +241,13 @@ fn request(runtime: &Runtime, request: Request) -> Result<Prepared, Error> {
         body,
         verdict: Verdict::Result,
     }))
+}
+
+fn ready(id: &Id, result: &[u8]) -> Answer {
+    Answer {
+        body: shape::response(id, result),
+        verdict: Verdict::Result,
+    }
 }
 
 fn notification(
@@ -204,6 +264,7 @@ fn notification(
             .headers
             .as_deref()
             .map(|headers| headers as &dyn Headers),
+        peer: arrival.peer.as_deref(),
     };
     // Unlike a request, a notification of nobody's is no error: the newest revision ignores it.
     let dialect = dialect::choose(&settings.dialects, &opening).unwrap_or(settings.dialects[0]);
@@ -214,8 +275,12 @@ fn notification(
     }
 }
 
-/// A client has nothing to respond to. A response is never answered, but an HTTP request must be.
-fn response(arrival: &Arrival) -> Prepared {
+/// Whom nobody asked has nothing to respond to. A response is never answered, but an HTTP request must
+/// be.
+fn reply(id: Option<Id>, response: Result<Object, Error>, arrival: &Arrival) -> Prepared {
+    if let (Some(id), Some(_)) = (id, &arrival.peer) {
+        return Prepared::Reply(Reply { id, response });
+    }
     match arrival.transport {
         Transport::Http => {
             let text = "A server takes requests and notifications, not responses";

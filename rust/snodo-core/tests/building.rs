@@ -316,6 +316,7 @@ fn two_dialects_may_not_claim_the_same_message() {
         method: "tools/list",
         params: None,
         headers: None,
+        peer: None,
     };
     let error = dialect::choose(&twice, &opening).expect_err("ambiguous");
     assert_eq!(

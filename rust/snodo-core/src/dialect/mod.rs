@@ -22,6 +22,8 @@ use crate::notice::Notice;
 use crate::operation::{Listed, Operation};
 use crate::outcome::Outcome;
 use crate::page::{CursorError, Pages};
+use crate::peer::Peer;
+use crate::pipeline::Verdict;
 use crate::registry::Registry;
 use crate::runtime::{Runtime, Settings};
 use crate::schema::Mirror;
@@ -93,6 +95,40 @@ pub trait Dialect: Debug + Send + Sync {
 
     /// The error as this revision may say it.
     fn shape_error<'a>(&self, error: &'a Error) -> Cow<'a, Error>;
+
+    /// Whether a client is asked for input by requests of the server, while its own request waits. Such
+    /// clients open with a handshake, and are told of changes without having asked in a request that
+    /// stays open.
+    fn asks(&self) -> bool {
+        false
+    }
+
+    /// Whether a message may be an array of messages.
+    fn batches(&self) -> bool {
+        false
+    }
+
+    /// Whether an event stream begins with an event of nothing but an id, so that it can be resumed from
+    /// there, and may be closed before its response.
+    fn primes(&self) -> bool {
+        false
+    }
+
+    /// What an answer to an admitted request says, for transports that have statuses.
+    fn verdict(&self, verdict: Verdict) -> Verdict {
+        verdict
+    }
+
+    /// The notification that something changed, for whoever did not ask in a request that stays open.
+    fn changed(&self, _event: &Event) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// A request of the server with this id, out of an input request, which is a good one. An error is
+    /// the end of a sentence: why this revision has no such request.
+    fn question(&self, _request: &Object, _id: &str) -> Result<Vec<u8>, &'static str> {
+        Err("is no request of this protocol revision")
+    }
 }
 
 /// How sure a dialect is that a message is its own.
@@ -100,6 +136,8 @@ pub trait Dialect: Debug + Send + Sync {
 pub enum Claim {
     /// It names this revision.
     Exact,
+    /// Its era would do, the newest revision of it best.
+    Era,
     /// Nobody else may want it.
     Fallback,
     /// It does not.
@@ -115,6 +153,8 @@ pub struct Opening<'a> {
     pub params: Option<&'a Object>,
     /// The headers, where there are any.
     pub headers: Option<&'a dyn Headers>,
+    /// Who is at the other end, where that is known from before.
+    pub peer: Option<&'a Peer>,
 }
 
 impl<'a> Opening<'a> {

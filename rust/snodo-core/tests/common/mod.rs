@@ -93,11 +93,7 @@ pub fn with_tools(settings: Settings, tools: Vec<Tool>) -> Runtime {
 }
 
 pub fn stdio() -> Arrival {
-    Arrival {
-        transport: Transport::Stdio,
-        headers: None,
-        principal: None,
-    }
+    Arrival::new(Transport::Stdio)
 }
 
 /// Headers, one a line.
@@ -109,9 +105,8 @@ pub fn http(headers: &str) -> Arrival {
         .collect();
     let headers: Arc<dyn Headers> = Arc::new(headers);
     Arrival {
-        transport: Transport::Http,
         headers: Some(headers),
-        principal: None,
+        ..Arrival::new(Transport::Http)
     }
 }
 

@@ -59,8 +59,10 @@ impl Dialect for V2026_07_28 {
             id,
             method,
             params,
-            arrival,
+            mut arrival,
         } = request;
+        // A request that brings its own terms is of no session.
+        (arrival.peer, arrival.log_level, arrival.can_ask) = (None, None, false);
         let mut params = params.unwrap_or_default();
         let headers = arrival.headers.as_deref();
 
@@ -91,6 +93,7 @@ impl Dialect for V2026_07_28 {
             meta,
             input_responses: None,
             request_state: None,
+            round: 0,
         };
         Ok((context, params))
     }
