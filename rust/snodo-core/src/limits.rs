@@ -84,6 +84,9 @@ pub const FILTER_URIS: usize = 1000;
 /// More: -32602.
 pub const PEER_BYTES: usize = 8 << 10;
 
+/// Bytes of a URI that a session hears about: it is kept as long as the session. Longer: -32602.
+pub const WATCHED_URI_BYTES: usize = 2048;
+
 /// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
