@@ -91,6 +91,9 @@ pub const QUESTIONS_PENDING: usize = 256;
 /// can be lost with the last event still on its way. More: the oldest streams are forgotten.
 pub const REPLAY_BYTES_OVER: usize = 64 << 20;
 
+/// Bytes of a URI that a session hears about: it is kept as long as the session. Longer: -32602.
+pub const WATCHED_URI_BYTES: usize = 2048;
+
 /// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {

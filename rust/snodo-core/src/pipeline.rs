@@ -13,8 +13,8 @@ pub use output::explain_output;
 pub use question::{Question, Questions, answered, withdraw};
 
 use crate::call::{Call, Target};
-use crate::context::{Arrival, Context, Headers, Transport};
-use crate::dialect::{self, Notification, Opening, Request, shape};
+use crate::context::{Arrival, Context, Transport};
+use crate::dialect::{self, Dialect, Notification, Opening, Request, shape};
 use crate::envelope::{self, Id, Message};
 use crate::error::Error;
 use crate::json::Object;
@@ -95,24 +95,33 @@ pub enum Verdict {
 pub fn prepare(runtime: &Runtime, body: &[u8], arrival: Arrival) -> Prepared {
     match envelope::read(body, &runtime.settings.limits) {
         Ok(Some(Message::Request { id, method, params })) => {
+            let opening = Opening::new(&method, params.as_ref(), &arrival);
+            let dialect = match dialect::choose(&runtime.settings.dialects, &opening) {
+                Ok(dialect) => dialect,
+                Err(error) => return refused(Some(&id), &error),
+            };
             let echo = id.clone();
-            request(
-                runtime,
-                Request {
-                    id,
-                    method,
-                    params,
-                    arrival,
-                },
-            )
-            .unwrap_or_else(|error| refused(Some(&echo), &error))
+            let request = Request {
+                id,
+                method,
+                params,
+                arrival,
+            };
+            admitted(runtime, dialect, request).unwrap_or_else(|error| {
+                let error = dialect.shape_error(&error);
+                let verdict = dialect.verdict(Verdict::Error(error.code));
+                Prepared::Answer(refuse(Some(&echo), &error, verdict))
+            })
         }
         Ok(Some(Message::Notification { method, params })) => {
             notification(runtime, &method, params, &arrival)
         }
         Ok(Some(Message::Response { id, response })) => reply(id, response, &arrival),
         Ok(None) => Prepared::Silence,
-        Err(malformed) => refused(malformed.id.as_ref(), &malformed.error),
+        Err(malformed) => {
+            let error = batch::refused(runtime, body, &arrival).unwrap_or(malformed.error);
+            refused(malformed.id.as_ref(), &error)
+        }
     }
 }
 
@@ -138,6 +147,9 @@ pub fn proceed(
 ) -> Step {
     let search = match target {
         Target::Matcher(search) => *search,
+        target if context.dialect.asks() => {
+            return question::after(runtime, context, &target, outcome);
+        }
         target => return Step::Answer(finish(runtime, context, &target, outcome)),
     };
     match router::resume(runtime, search, outcome) {
@@ -146,11 +158,7 @@ pub fn proceed(
             arguments,
             context: context.clone(),
         }),
-        Err(error) => Step::Answer(refuse(
-            Some(&context.id),
-            &error,
-            Verdict::Error(error.code),
-        )),
+        Err(error) => Step::Answer(failed(context, &error)),
     }
 }
 
@@ -170,11 +178,15 @@ pub fn finish(
             body,
             verdict: Verdict::Result,
         },
-        Err(error) => {
-            let error = context.dialect.shape_error(&error);
-            refuse(Some(&context.id), &error, Verdict::Error(error.code))
-        }
+        Err(error) => failed(context, &error),
     }
+}
+
+/// The error that a call ended with.
+fn failed(context: &Context, error: &Error) -> Answer {
+    let error = context.dialect.shape_error(error);
+    let verdict = context.dialect.verdict(Verdict::Error(error.code));
+    refuse(Some(&context.id), &error, verdict)
 }
 
 /// An error that no handler raised, for the request `id` (busy, late, closing, malformed framing).
@@ -189,18 +201,11 @@ fn refused(id: Option<&Id>, error: &Error) -> Prepared {
     Prepared::Answer(refuse(id, error, Verdict::Error(error.code)))
 }
 
-fn request(runtime: &Runtime, request: Request) -> Result<Prepared, Error> {
-    let opening = Opening {
-        method: &request.method,
-        params: request.params.as_ref(),
-        headers: request
-            .arrival
-            .headers
-            .as_deref()
-            .map(|headers| headers as &dyn Headers),
-        peer: request.arrival.peer.as_deref(),
-    };
-    let dialect = dialect::choose(&runtime.settings.dialects, &opening)?;
+fn admitted(
+    runtime: &Runtime,
+    dialect: &'static dyn Dialect,
+    request: Request,
+) -> Result<Prepared, Error> {
     let (mut context, params) = dialect.admit(runtime, request)?;
     let operation = dialect.operation(&mut context, params)?;
     let body = match router::route(runtime, &context, operation)? {
@@ -257,15 +262,7 @@ fn notification(
     arrival: &Arrival,
 ) -> Prepared {
     let settings = &runtime.settings;
-    let opening = Opening {
-        method,
-        params: params.as_ref(),
-        headers: arrival
-            .headers
-            .as_deref()
-            .map(|headers| headers as &dyn Headers),
-        peer: arrival.peer.as_deref(),
-    };
+    let opening = Opening::new(method, params.as_ref(), arrival);
     // Unlike a request, a notification of nobody's is no error: the newest revision ignores it.
     let dialect = dialect::choose(&settings.dialects, &opening).unwrap_or(settings.dialects[0]);
     match dialect.notification(settings, method, params, arrival) {

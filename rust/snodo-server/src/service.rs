@@ -248,6 +248,7 @@ impl Service {
                     let name = offer.runtime.registry.name(&target);
                     tracing::warn!("{} {name:?}: {message}", target.noun());
                     let error = Error::internal(message);
+                    let verdict = context.dialect.verdict(verdict);
                     return Some(pipeline::refuse(Some(&context.id), &error, verdict));
                 }
                 End::Cancelled => return None,
@@ -449,7 +450,10 @@ impl Service {
 
 /// An answer that withholds a handler's value is told to the author, who would look for it in vain.
 fn tell_of(runtime: &Runtime, target: &Target, outcome: &Outcome, answer: &Answer) {
-    let withheld = answer.verdict == Verdict::Error(code::INTERNAL_ERROR);
+    let withheld = matches!(
+        answer.verdict,
+        Verdict::Error(code::INTERNAL_ERROR) | Verdict::Told(code::INTERNAL_ERROR)
+    );
     if withheld && !matches!(outcome.value, Value::Error(_)) {
         let name = runtime.registry.name(target);
         let noun = target.noun();
