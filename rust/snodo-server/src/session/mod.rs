@@ -142,11 +142,6 @@ impl Session {
         lock(&self.replay)
     }
 
-    /// The number of the stream that belongs to no request.
-    pub(crate) fn standing(&self) -> u64 {
-        self.replay().standing()
-    }
-
     /// The client has ended it: nobody waits for anything any more.
     pub fn end(&self) {
         {

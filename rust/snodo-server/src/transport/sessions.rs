@@ -233,12 +233,12 @@ impl Endpoint {
                 None => return lost(),
             },
         };
-        let standing = session.standing();
         let (record, quiet) = (
             self.record(session.clone()),
             self.limits().keep_alive_interval,
         );
-        if let Some(after) = after.filter(|after| after.stream != standing) {
+        let of_request = |after: &EventId| !session.replay().is_standing(after.stream);
+        if let Some(after) = after.filter(of_request) {
             return match record.resume(after) {
                 Some(again) => Events::new(again, Vec::new(), life, quiet).respond(),
                 None => lost(),
@@ -250,6 +250,7 @@ impl Endpoint {
         };
         // Sent at once, so that the client knows that it is heard from here on.
         let frame = COMMENT.to_vec();
+        let standing = session.replay().standing();
         let script = Standing::new(changes, record, standing, after);
         Events::new(script, frame, life, quiet).respond()
     }
