@@ -242,7 +242,7 @@ async fn the_log_level_is_the_pipes() {
     pipe.line(&plain_call("2", "hold"));
     let (call, _reply) = pipe.held.next().await;
     assert_eq!(
-        call.context.log_level.map(|level| level.name()),
+        call.context.log_level.map(snodo_core::notice::Level::name),
         Some("error")
     );
 }

@@ -397,7 +397,7 @@ async fn the_log_level_is_the_sessions() {
         });
         let (call, reply) = held.next().await;
         assert_eq!(
-            call.context.log_level.map(|level| level.name()),
+            call.context.log_level.map(snodo_core::notice::Level::name),
             Some(expected)
         );
         reply.send(text("done"));

@@ -142,6 +142,11 @@ impl Session {
         lock(&self.replay)
     }
 
+    /// Whether nobody has begun to hear of changes for it.
+    pub(crate) fn is_deaf(&self) -> bool {
+        lock(&self.ear).turn == 0
+    }
+
     /// The client has ended it: nobody waits for anything any more.
     pub fn end(&self) {
         {

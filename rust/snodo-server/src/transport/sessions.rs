@@ -21,7 +21,7 @@ use crate::session::replay::EventId;
 use crate::session::{Key, Session};
 use crate::transport::batches::joined;
 use crate::transport::connection::Life;
-use crate::transport::http::{Body, Endpoint, empty, json, refusal, respond};
+use crate::transport::http::{Body, Endpoint, empty, refusal, respond};
 use crate::transport::kept::{Kept, Record, Standing};
 use crate::transport::media;
 use crate::transport::sse::{COMMENT, Events, First};
@@ -159,17 +159,14 @@ impl Endpoint {
         }
     }
 
-    /// Serves messages that came together, whose answers leave together.
-    pub(super) async fn batch(
+    /// Serves messages that came together. Gives their answers, if there are any, as one.
+    pub(super) async fn answers(
         &self,
         messages: Vec<Vec<u8>>,
         mut arrival: Arrival,
         caller: Caller,
-    ) -> Response<Body> {
-        let session = match caller {
-            Caller::Gone => return gone(),
-            caller => caller.session(),
-        };
+    ) -> Option<Vec<u8>> {
+        let session = caller.session();
         // One array says nothing before its end.
         arrival.can_ask = false;
         let mut answers = Vec::new();
@@ -209,10 +206,7 @@ impl Endpoint {
         while let Some(answer) = running.next().await {
             answers.extend(answer.map(|answer| answer.body));
         }
-        match joined(&answers) {
-            Some(body) => json(StatusCode::OK, body),
-            None => empty(StatusCode::ACCEPTED),
-        }
+        joined(&answers)
     }
 
     /// The stream of a session that belongs to no request, or the rest of one that a client lost.

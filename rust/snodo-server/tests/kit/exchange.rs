@@ -82,7 +82,7 @@ pub struct Client {
 
 impl Client {
     pub fn with(&mut self, name: &str, value: &str) {
-        self.headers.push_str(&format!("{name}: {value}\r\n"));
+        self.headers.extend([name, ": ", value, "\r\n"]);
     }
 
     /// The same client, which does not say its revision.
