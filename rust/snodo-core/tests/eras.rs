@@ -10,6 +10,7 @@ use snodo_core::dialect::{ALL, Dialect};
 use snodo_core::envelope::Id;
 use snodo_core::error::Error;
 use snodo_core::json::Json;
+use snodo_core::notice::Level;
 use snodo_core::pipeline::{Change, Prepared, Verdict, batch, prepare};
 use snodo_core::runtime::Runtime;
 
@@ -288,12 +289,12 @@ fn on_a_pipe_the_handshake_comes_first_unless_a_message_brings_its_own_terms() {
         )
     );
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
-    let pong = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
-    assert_eq!(ask(&runtime, ping, stdio()).0, pong);
+    let nothing = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
+    assert_eq!(ask(&runtime, ping, stdio()).0, nothing);
     let modern = literal(&CALL.replace(r#""params":{"#, r#""params":{META,"#));
     assert_eq!(revision_of(&runtime, &modern, stdio()), "2026-07-28");
     for version in ERA {
-        assert_eq!(ask(&runtime, ping, opened(version, "{}")).0, pong);
+        assert_eq!(ask(&runtime, ping, opened(version, "{}")).0, nothing);
         assert_eq!(revision_of(&runtime, CALL, opened(version, "{}")), version);
         let context = call(&runtime, &modern, opened(version, r#"{"sampling":{}}"#)).context;
         assert_eq!(context.protocol_version(), "2026-07-28");
@@ -317,14 +318,14 @@ fn a_session_knows_its_client_and_its_log_level() {
         context.client_capabilities(),
         Some(&object(r#"{"sampling":{}}"#))
     );
-    assert_eq!(context.log_level.map(|level| level.name()), Some("info"));
+    assert_eq!(context.log_level.map(Level::name), Some("info"));
     assert!(context.asks());
     let arrival = Arrival {
-        log_level: snodo_core::notice::Level::named("error"),
+        log_level: Level::named("error"),
         ..opened("2025-11-25", "{}")
     };
     let context = call(&runtime, CALL, arrival).context;
-    assert_eq!(context.log_level.map(|level| level.name()), Some("error"));
+    assert_eq!(context.log_level.map(Level::name), Some("error"));
 }
 
 #[test]
@@ -385,7 +386,7 @@ fn what_changes_a_session_needs_one() {
     let request = |method: &str, params: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{{{params}}}}}"#)
     };
-    let level = snodo_core::notice::Level::named("error").expect("a level");
+    let level = Level::named("error").expect("a level");
     for (method, params, expected) in [
         (
             "logging/setLevel",
