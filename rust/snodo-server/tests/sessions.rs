@@ -109,6 +109,10 @@ async fn without_a_session_there_is_no_stream_and_nothing_to_end() {
     assert_eq!(server.client().delete().await.status, 405);
     let client = server.session(NEWEST).await;
     assert_eq!(client.json_only().get().await.status, 406);
+    let mut odd = client.versionless();
+    odd.with("MCP-Protocol-Version", "1999-01-01");
+    assert_eq!(odd.get().await.status, 400);
+    assert_eq!(odd.delete().await.status, 400);
 }
 
 #[tokio::test]

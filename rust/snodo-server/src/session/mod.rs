@@ -22,7 +22,7 @@ use snodo_core::pipeline::{Change, Reply};
 
 pub use changes::Changes;
 pub use key::Key;
-pub use store::Store;
+pub use store::{Store, Use, Used};
 
 use crate::cancel::{CancelToken, Reason};
 use crate::session::asked::Asked;
@@ -37,6 +37,7 @@ pub struct Session {
     running: Mutex<Running>,
     replay: Mutex<Replay>,
     ear: Mutex<Ear>,
+    used: Use,
 }
 
 /// The calls that the client may cancel. An id may be used again while a cancelled call still runs.
@@ -67,6 +68,7 @@ impl Session {
             running: Mutex::default(),
             replay: Mutex::default(),
             ear: Mutex::default(),
+            used: Use::new(),
         }
     }
 
@@ -187,6 +189,12 @@ impl Ear {
     }
 }
 
+impl Used for Session {
+    fn last_use(&self) -> &Use {
+        &self.used
+    }
+}
+
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Session")
@@ -214,6 +222,7 @@ impl Drop for Cancellable {
         if calls.is_empty() {
             *calls = HashMap::new(); // an idle session keeps nothing
         }
+        self.session.used.touch();
     }
 }
 

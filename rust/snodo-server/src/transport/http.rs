@@ -188,6 +188,7 @@ impl Endpoint {
                 None => empty(StatusCode::ACCEPTED),
             };
         }
+        let principal = arrival.principal.clone();
         let prepared = self.service.prepare(&text, arrival);
         drop(text);
         if matches!(caller, Caller::Gone) && !matches!(prepared, Prepared::Open { .. }) {
@@ -217,7 +218,7 @@ impl Endpoint {
                 let answer = self.service.refuse(Some(listen.id()), &error);
                 json(StatusCode::NOT_ACCEPTABLE, answer.body)
             }
-            Prepared::Open { answer, peer } => self.open(answer, peer),
+            Prepared::Open { answer, peer } => self.open(answer, peer, principal),
             Prepared::Settle { answer, change } => respond(caller.apply(change, answer)),
             Prepared::Reply(reply) => {
                 caller.settle(reply);

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::said::{Said, Speech};
 use crate::session::replay::{Bounds, EventId, Found};
-use crate::session::{Cancellable, Changes, Session, Sessions};
+use crate::session::{Cancellable, Changes, Session, Sessions, Used};
 use crate::transport::connection::Life;
 use crate::transport::loose::Loose;
 use crate::transport::sse::{COMMENT, Events, First, Script, event, numbered, priming};
@@ -241,6 +241,12 @@ impl Script for Again {
 
     /// A call has its time to finish.
     fn end(&mut self) {}
+}
+
+impl Drop for Again {
+    fn drop(&mut self) {
+        self.session.last_use().touch();
+    }
 }
 
 /// The stream of a session that belongs to no request.
