@@ -180,7 +180,7 @@ impl Record {
     /// What a client that comes back hears after the last event it saw. `None`: nothing is known of
     /// its stream any more.
     pub(crate) fn resume(self, after: EventId) -> Option<Again> {
-        let (reader, before) = self.session.replay().read(after.stream)?;
+        let (reader, before) = self.session.replay().read(after)?;
         before.into_iter().for_each(std::task::Waker::wake);
         Some(Again {
             session: self.session,
@@ -277,7 +277,7 @@ impl Standing {
     fn missed(&mut self, task: &Context<'_>) -> Option<(EventId, Bytes)> {
         let after = self.after?;
         let mut replay = self.record.session.replay();
-        let (reader, _) = replay.read(self.stream)?;
+        let (reader, _) = replay.read(after)?;
         match replay.poll(after, reader, task) {
             Poll::Ready(Found::Event(id, message)) => Some((id, message)),
             _ => None,
