@@ -400,7 +400,10 @@ fn with_the_answers_the_call_begins_again() {
         }
         other => panic!("no call: {other:?}"),
     }
-    for declined in [r#"{"action":"decline"}"#, r#"{"action":"cancel"}"#] {
+    for declined in [
+        r#"{"action":"decline"}"#,
+        r#"{"action":"cancel","content":null,"_meta":null}"#,
+    ] {
         let step = go_on(TOOL, vec![Ok(object(declined)), Ok(object(roots))]);
         assert!(matches!(step, Step::Call(_)));
     }
