@@ -120,7 +120,7 @@ impl Endpoint {
         let mail = self.mailboxes.as_ref().filter(|_| is_mail);
         let mut response = match parts.method {
             Method::POST | Method::GET if mail.is_some() => match (gate, mail) {
-                (Ok(_), Some(boxes)) => self.mail(boxes, parts, body, life).await,
+                (Ok(_), Some(boxes)) => Box::pin(self.mail(boxes, parts, body, life)).await,
                 (Ok(_), None) => not_allowed(),
                 (Err(reason), _) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
@@ -183,7 +183,8 @@ impl Endpoint {
             if matches!(caller, Caller::Gone) {
                 return gone();
             }
-            return match self.answers(messages, arrival, caller).await {
+            let answers = Box::pin(self.answers(messages, arrival, caller));
+            return match answers.await {
                 Some(body) => json(StatusCode::OK, body),
                 None => empty(StatusCode::ACCEPTED),
             };
@@ -197,7 +198,8 @@ impl Endpoint {
         match prepared {
             Prepared::Answer(answer) => respond(answer),
             Prepared::Work(work) if work.dialect().asks() => {
-                self.converse(work, caller, takes_events, life).await
+                // Boxed, as the other rare ways are: every request's future is as large as the largest.
+                Box::pin(self.converse(work, caller, takes_events, life)).await
             }
             Prepared::Work(work) if takes_events && work.wants_notices() => {
                 let speech = self.service.clone().converse(work, CancelToken::new());
