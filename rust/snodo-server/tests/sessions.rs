@@ -257,6 +257,35 @@ async fn the_place_is_free_while_a_client_is_asked() {
 }
 
 #[tokio::test]
+async fn only_so_many_calls_wait_for_their_clients() {
+    let limits = Limits {
+        sessions: 1,
+        ..Limits::default()
+    };
+    let (service, mut held, _) = eventful(limits);
+    let server = Server::start(service);
+    let client = server.session(BEFORE).await;
+    let mut waiting = Vec::new();
+    for id in ["1", "2"] {
+        let client = client.clone();
+        let calling = tokio::spawn(async move { client.post(&plain_call(id, "hold")).await });
+        held.next().await.1.send(question("sure", None));
+        waiting.push(calling.await.expect("no panic"));
+    }
+    assert!(waiting[0].is_stream());
+    assert_answered(&mut waiting[1], "2", "capacity exhausted").await;
+    // A session that has to go takes with it what waits for its client.
+    server.session(BEFORE).await;
+    let asked = waiting[0].event().await;
+    let withdrawn = waiting[0].event().await;
+    assert!(
+        withdrawn.data().contains(id_of(asked.data())),
+        "{withdrawn:?}"
+    );
+    assert_eq!(waiting[0].next().await, None);
+}
+
+#[tokio::test]
 async fn a_call_is_cancelled_by_its_session_and_by_no_other() {
     let (server, mut held, _) = start();
     let client = server.session(NEWEST).await;

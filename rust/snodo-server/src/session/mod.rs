@@ -149,19 +149,6 @@ impl Session {
         lock(&self.ear).turn == 0
     }
 
-    /// The client has ended it: nobody waits for anything any more.
-    pub fn end(&self) {
-        {
-            let mut ear = lock(&self.ear);
-            ear.over = true;
-            ear.wake();
-        }
-        let calls = std::mem::take(&mut lock(&self.running).calls);
-        for (_, token) in calls.into_values() {
-            token.cancel(Reason::Client);
-        }
-    }
-
     /// Begins to hear of changes. Whoever heard of them before hears no more.
     fn listen(&self) -> u64 {
         let mut ear = lock(&self.ear);
@@ -192,6 +179,19 @@ impl Ear {
 impl Used for Session {
     fn last_use(&self) -> &Use {
         &self.used
+    }
+
+    /// Nobody waits for anything any more.
+    fn end(&self) {
+        {
+            let mut ear = lock(&self.ear);
+            ear.over = true;
+            ear.wake();
+        }
+        let calls = std::mem::take(&mut lock(&self.running).calls);
+        for (_, token) in calls.into_values() {
+            token.cancel(Reason::Client);
+        }
     }
 }
 
@@ -262,9 +262,7 @@ impl Sessions {
 
     /// Ends a session.
     pub fn end(&self, key: Key) {
-        if let Some(session) = self.store.remove(key) {
-            session.end();
-        }
+        self.store.remove(key);
     }
 
     /// How many there are.

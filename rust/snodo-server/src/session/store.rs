@@ -44,6 +44,9 @@ impl Default for Use {
 pub trait Used {
     /// When it was used last.
     fn last_use(&self) -> &Use;
+
+    /// It is kept no more, which whoever holds it still has to know.
+    fn end(&self) {}
 }
 
 /// Whatever is kept for a client between its messages.
@@ -89,7 +92,7 @@ impl<T: Used> Store<T> {
         state.kept.insert(key, value);
         state.order.push(Reverse((now, key)));
         drop(state);
-        drop(gone); // after the lock: it may hold anything
+        end(gone); // after the lock: it may do anything
         key
     }
 
@@ -100,14 +103,14 @@ impl<T: Used> Store<T> {
         state.expire(Instant::now(), self.idle, &mut gone);
         let found = state.kept.get(&key).cloned();
         drop(state);
-        drop(gone);
+        end(gone);
         if let Some(found) = &found {
             found.last_use().touch();
         }
         found
     }
 
-    /// Takes one out.
+    /// Takes one out, which ends it.
     pub fn remove(&self, key: Key) -> Option<Arc<T>> {
         let mut state = self.state();
         let removed = state.kept.remove(&key);
@@ -116,6 +119,8 @@ impl<T: Used> Store<T> {
             let State { kept, order } = &mut *state;
             order.retain(|Reverse((_, key))| kept.contains_key(key));
         }
+        drop(state);
+        end(removed.clone());
         removed
     }
 
@@ -131,6 +136,12 @@ impl<T: Used> Store<T> {
 
     fn state(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn end<T: Used>(gone: impl IntoIterator<Item = Arc<T>>) {
+    for value in gone {
+        value.end();
     }
 }
 
