@@ -203,7 +203,9 @@ impl PyRuntime {
         };
         let bound = py.detach(|| HttpServer::bind(self.service.clone(), &options));
         let server = bound.map_err(|error| match error {
-            BindError::Path(_) | BindError::Entry(_) => configuration_error(py, error),
+            BindError::Path(_) | BindError::Taken(_) | BindError::Entry(_) => {
+                configuration_error(py, error)
+            }
             _ => PyOSError::new_err(error.to_string()),
         })?;
         let url = format!("http://{}{}", server.address(), options.path);
