@@ -80,6 +80,13 @@ pub const NOTICE_BYTES_PENDING: usize = 1 << 20;
 /// URIs in the filter of one subscription, which keeps them as long as it is open. More: -32602.
 pub const FILTER_URIS: usize = 1000;
 
+/// Bytes of what a client of the initialize era says of itself, which is kept for its whole session.
+/// More: -32602.
+pub const PEER_BYTES: usize = 8 << 10;
+
+/// Bytes of a URI that a session hears about: it is kept as long as the session. Longer: -32602.
+pub const WATCHED_URI_BYTES: usize = 2048;
+
 /// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -127,6 +134,20 @@ pub struct Limits {
     /// Times that one call may be answered with questions. More: the call fails. Nobody fills in so
     /// many forms, but a loop that never likes its answers sends them.
     pub input_rounds: usize,
+    /// Messages in one JSON-RPC batch, where the revision has batches. More: -32600.
+    pub batch: usize,
+    /// Sessions of initialize-era clients at the same time. More: the one idle for longest ends, and its
+    /// client starts again.
+    pub sessions: usize,
+    /// Time a session may be idle. Longer: it ends.
+    pub session_idle: Duration,
+    /// Events that a session keeps for a client that lost its connection. More: the oldest are gone.
+    pub replay_events: usize,
+    /// Bytes of these events. More: the oldest are gone.
+    pub replay_bytes: usize,
+    /// Time a client of the initialize era has to answer a question. Longer: the call fails. A person may
+    /// have to be found first.
+    pub answer_timeout: Duration,
 }
 
 impl Default for Limits {
@@ -152,6 +173,12 @@ impl Default for Limits {
             keep_alive_interval: Duration::from_secs(15),
             result_bytes: 64 << 20,
             input_rounds: 32,
+            batch: 100,
+            sessions: 10_000,
+            session_idle: Duration::from_secs(30 * 60),
+            replay_events: 256,
+            replay_bytes: 256 << 10,
+            answer_timeout: Duration::from_secs(10 * 60),
         }
     }
 }

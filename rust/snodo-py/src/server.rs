@@ -144,11 +144,7 @@ impl PyRuntime {
         message: &[u8],
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let runtime = tokio_runtime()?;
-        let arrival = Arrival {
-            transport: Transport::Direct,
-            headers: None,
-            principal: None,
-        };
+        let arrival = Arrival::new(Transport::Direct);
         let prepared = py.detach(|| self.service.prepare(message, arrival));
         if matches!(prepared, Prepared::Work(_)) && self.event_loop.runs_here() {
             return Err(PyRuntimeError::new_err(

@@ -144,7 +144,10 @@ impl Service {
             Ok(pipeline::Prepared::Call(call)) => Prepared::Work(Work { offer, call }),
             Ok(pipeline::Prepared::Listen(listen)) => Prepared::Listen(listen),
             Ok(pipeline::Prepared::Cancel(id)) => Prepared::Cancel(id),
-            Ok(pipeline::Prepared::Silence) => Prepared::Silence,
+            Ok(pipeline::Prepared::Silence | pipeline::Prepared::Reply(_)) => Prepared::Silence,
+            Ok(
+                pipeline::Prepared::Open { answer, .. } | pipeline::Prepared::Settle { answer, .. },
+            ) => Prepared::Answer(answer),
             Err(_) => Prepared::Answer(self.refuse(None, &Error::internal("Internal error"))),
         }
     }
@@ -195,6 +198,7 @@ impl Service {
                     return Some(answer);
                 }
                 Step::Call(next) => call = next,
+                Step::Ask(_) => return None,
             }
         }
     }
@@ -298,7 +302,10 @@ impl Service {
 
 /// An answer that withholds a handler's value is told to the author, who would look for it in vain.
 fn tell_of(runtime: &Runtime, target: &Target, outcome: &Outcome, answer: &Answer) {
-    let withheld = answer.verdict == Verdict::Error(code::INTERNAL_ERROR);
+    let withheld = matches!(
+        answer.verdict,
+        Verdict::Error(code::INTERNAL_ERROR) | Verdict::Told(code::INTERNAL_ERROR)
+    );
     if withheld && !matches!(outcome.value, Value::Error(_)) {
         let name = runtime.registry.name(target);
         let noun = target.noun();

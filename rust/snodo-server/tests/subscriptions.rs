@@ -45,11 +45,7 @@ fn about(uri: &str) -> Event {
 
 /// Opens a subscription with the id 7.
 fn begin(service: &Arc<Service>, transport: Transport, filter: &str) -> Result<Listening, Answer> {
-    let arrival = Arrival {
-        transport,
-        headers: None,
-        principal: None,
-    };
+    let arrival = Arrival::new(transport);
     let request = kit::listen("7", filter);
     match service.prepare(request.as_bytes(), arrival) {
         Prepared::Listen(listen) => service.listen(listen),

@@ -20,11 +20,7 @@ use snodo_server::service::{Prepared, Service, Work};
 use snodo_server::voice::Conversation;
 
 fn work(service: &Service, request: &str) -> Work {
-    let arrival = Arrival {
-        transport: Transport::Direct,
-        headers: None,
-        principal: None,
-    };
+    let arrival = Arrival::new(Transport::Direct);
     match service.prepare(request.as_bytes(), arrival) {
         Prepared::Work(work) => work,
         _ => panic!("a call that can be run"),

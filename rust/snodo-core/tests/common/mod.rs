@@ -62,11 +62,12 @@ pub const GREET: &str = r#"{"name":"greet","inputSchema":{"type":"object","prope
 pub const COUNT: &str = r#"{"name":"count","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}"#;
 pub const MIRRORED: &str = r#"{"name":"mirrored","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"N"},"opts":{"type":"object","properties":{"dry":{"type":"boolean","x-mcp-header":"Dry-Run"}}}}}}"#;
 
+/// Of a server that speaks the newest revision alone.
 pub fn settings() -> Settings {
     Settings {
         server_info: object(r#"{"name":"demo","version":"1.0.0"}"#),
         instructions: None,
-        dialects: ALL.to_vec(),
+        dialects: vec![ALL[0]],
         limits: Limits::default(),
         heartbeat: None,
         page_size: None,
@@ -93,11 +94,7 @@ pub fn with_tools(settings: Settings, tools: Vec<Tool>) -> Runtime {
 }
 
 pub fn stdio() -> Arrival {
-    Arrival {
-        transport: Transport::Stdio,
-        headers: None,
-        principal: None,
-    }
+    Arrival::new(Transport::Stdio)
 }
 
 /// Headers, one a line.
@@ -109,9 +106,8 @@ pub fn http(headers: &str) -> Arrival {
         .collect();
     let headers: Arc<dyn Headers> = Arc::new(headers);
     Arrival {
-        transport: Transport::Http,
         headers: Some(headers),
-        principal: None,
+        ..Arrival::new(Transport::Http)
     }
 }
 

@@ -157,9 +157,8 @@ impl Endpoint {
         let takes_events = media::accepts_events(&head.headers);
         let head_accepts = head.headers.contains_key(ACCEPT);
         let arrival = Arrival {
-            transport: Transport::Http,
             headers: Some(Arc::new(HttpHeaders(head.headers))),
-            principal: None,
+            ..Arrival::new(Transport::Http)
         };
         match self.service.prepare(&text, arrival) {
             Prepared::Answer(answer) => respond(answer),
@@ -225,7 +224,7 @@ impl Endpoint {
 /// The one table from what an answer says to its status.
 fn status(verdict: Verdict) -> StatusCode {
     match verdict {
-        Verdict::Result => StatusCode::OK,
+        Verdict::Result | Verdict::Told(_) => StatusCode::OK,
         Verdict::Busy | Verdict::Closing => StatusCode::SERVICE_UNAVAILABLE,
         Verdict::Late => StatusCode::GATEWAY_TIMEOUT,
         Verdict::Error(code) => match code {

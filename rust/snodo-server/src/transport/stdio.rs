@@ -229,11 +229,7 @@ impl<'s> Session<'s> {
             let more = self.hear(context);
             match self.batch.as_mut().and_then(Batch::next) {
                 Some(Line::Text(text)) => {
-                    let arrival = Arrival {
-                        transport: Transport::Stdio,
-                        headers: None,
-                        principal: None,
-                    };
+                    let arrival = Arrival::new(Transport::Stdio);
                     let prepared = self.service.prepare(text, arrival);
                     self.prepared(prepared);
                 }
