@@ -119,6 +119,21 @@ impl Context {
         }
     }
 
+    /// For a stream that no request opened: it has been asked for by the handshake.
+    pub(crate) fn standing(dialect: &'static dyn Dialect, arrival: Arrival) -> Self {
+        Self {
+            dialect,
+            id: Id::String(String::new()),
+            method: "initialize",
+            arrival,
+            meta: Object::new(),
+            log_level: None,
+            input_responses: None,
+            request_state: None,
+            round: 0,
+        }
+    }
+
     /// The same request, as it is once the client has answered.
     #[must_use]
     pub(crate) fn again(&self, responses: Object, state: Option<String>) -> Self {

@@ -84,6 +84,13 @@ pub const FILTER_URIS: usize = 1000;
 /// More: -32602.
 pub const PEER_BYTES: usize = 8 << 10;
 
+/// Questions to one initialize-era client that wait for its answers. More: the call that asks fails.
+pub const QUESTIONS_PENDING: usize = 256;
+
+/// Bytes of events that are kept although their stream is over, in all sessions together: a connection
+/// can be lost with the last event still on its way. More: the oldest streams are forgotten.
+pub const REPLAY_BYTES_OVER: usize = 64 << 20;
+
 /// Bytes of a URI that a session hears about: it is kept as long as the session. Longer: -32602.
 pub const WATCHED_URI_BYTES: usize = 2048;
 

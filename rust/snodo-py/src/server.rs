@@ -168,7 +168,9 @@ impl PyRuntime {
                 }
             }
             Prepared::Listen(listen) => Some(self.service.deaf(&listen)),
-            Prepared::Cancel(_) | Prepared::Silence => None,
+            // Nothing is remembered from one message to the next.
+            Prepared::Open { answer, .. } | Prepared::Settle { answer, .. } => Some(answer),
+            Prepared::Cancel(_) | Prepared::Reply(_) | Prepared::Silence => None,
         };
         Ok(answer.map(|answer| PyBytes::new(py, &answer.body)))
     }

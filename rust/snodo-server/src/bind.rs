@@ -136,13 +136,18 @@ impl HttpServer {
         }
         drop(listener);
         close.send_replace(true);
-        let drained = async { while connections.join_next().await.is_some() {} };
+        let loose = &self.endpoint.loose;
+        let drained = async {
+            while connections.join_next().await.is_some() {}
+            loose.ended().await;
+        };
         if timeout(limits.drain_timeout, drained).await.is_err() {
             tracing::warn!(
                 "closed {} connections before they were done",
                 connections.len()
             );
         }
+        loose.close();
         connections.shutdown().await;
         Ok(())
     }

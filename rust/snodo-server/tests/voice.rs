@@ -53,7 +53,7 @@ fn heard(conversation: &mut Conversation) -> (Vec<String>, bool) {
     let mut notices = Vec::new();
     loop {
         match conversation.next().now_or_never() {
-            Some(Some(Said::Notice(message))) => {
+            Some(Some(Said::Notice(message) | Said::Question(message))) => {
                 notices.push(String::from_utf8(message).expect("UTF-8"));
             }
             Some(Some(Said::Answer(answer))) => {

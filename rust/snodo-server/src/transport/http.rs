@@ -25,9 +25,12 @@ use snodo_core::pipeline::{Answer, Verdict, refuse};
 use crate::cancel::CancelToken;
 use crate::said::Speech;
 use crate::service::{Prepared, Service};
+use crate::session::Sessions;
 use crate::transport::body::{self, Incomplete};
 use crate::transport::connection::{LastWords, Life};
+use crate::transport::loose::Loose;
 use crate::transport::origin::Gate;
+use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{self, First};
 use crate::transport::{cors, media};
 
@@ -35,7 +38,10 @@ const CLOSING: &str = "Server is shutting down";
 
 /// What is served under an address.
 pub(crate) struct Endpoint {
-    service: Arc<Service>,
+    pub(super) service: Arc<Service>,
+    pub(super) sessions: Arc<Sessions>,
+    /// Calls of clients that are not there any more.
+    pub(crate) loose: Arc<Loose>,
     /// Without a slash at its end.
     path: String,
     gate: Gate,
@@ -57,6 +63,8 @@ impl Endpoint {
                 response.map(Stream::new)
             });
         Self {
+            sessions: Arc::new(Sessions::new(service.limits())),
+            loose: Arc::new(Loose::new()),
             service,
             path: path.trim_end_matches('/').to_owned(),
             gate,
@@ -117,6 +125,11 @@ impl Endpoint {
                 Ok(_) => preflight(&parts.headers),
                 Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
+            Method::GET | Method::DELETE if self.has_sessions(&parts.headers) => match gate {
+                Ok(_) if parts.method == Method::GET => self.get(&parts.headers, life),
+                Ok(_) => self.delete(&parts.headers),
+                Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
+            },
             _ => not_allowed(),
         };
         if let Some(origin) = origin {
@@ -156,26 +169,31 @@ impl Endpoint {
         };
         let takes_events = media::accepts_events(&head.headers);
         let head_accepts = head.headers.contains_key(ACCEPT);
-        let arrival = Arrival {
-            headers: Some(Arc::new(HttpHeaders(head.headers))),
-            ..Arrival::new(Transport::Http)
-        };
-        match self.service.prepare(&text, arrival) {
+        let mut arrival = Arrival::new(Transport::Http);
+        let caller = self.caller(&head.headers, &mut arrival, takes_events);
+        arrival.headers = Some(Arc::new(HttpHeaders(head.headers)));
+        if let Some(messages) = self.service.batch(&text, &arrival) {
+            return self.batch(messages, arrival, caller).await;
+        }
+        let prepared = self.service.prepare(&text, arrival);
+        drop(text);
+        if matches!(caller, Caller::Gone) && !matches!(prepared, Prepared::Open { .. }) {
+            return gone();
+        }
+        match prepared {
             Prepared::Answer(answer) => respond(answer),
+            Prepared::Work(work) if work.dialect().asks() => {
+                self.converse(work, caller, takes_events, life).await
+            }
             Prepared::Work(work) if takes_events && work.wants_notices() => {
-                drop(text);
                 let speech = self.service.clone().converse(work, CancelToken::new());
                 self.speak(speech, life).await
             }
-            Prepared::Work(work) => {
-                drop(text);
-                match self.service.run(work, CancelToken::new()).await {
-                    Some(answer) => respond(answer),
-                    None => empty(StatusCode::NO_CONTENT),
-                }
-            }
+            Prepared::Work(work) => match self.service.run(work, CancelToken::new()).await {
+                Some(answer) => respond(answer),
+                None => empty(StatusCode::NO_CONTENT),
+            },
             Prepared::Listen(listen) if takes_events || !head_accepts => {
-                drop(text);
                 match self.service.listen(listen) {
                     Ok(speech) => self.speak(speech, life).await,
                     Err(answer) => respond(answer),
@@ -186,9 +204,19 @@ impl Endpoint {
                 let answer = self.service.refuse(Some(listen.id()), &error);
                 json(StatusCode::NOT_ACCEPTABLE, answer.body)
             }
-            // Over HTTP a client cancels by closing its connection: the message alone does not say
-            // whose request it means.
-            Prepared::Cancel(_) | Prepared::Silence => empty(StatusCode::ACCEPTED),
+            Prepared::Open { answer, peer } => self.open(answer, peer),
+            Prepared::Settle { answer, change } => respond(caller.apply(change, answer)),
+            Prepared::Reply(reply) => {
+                caller.settle(reply);
+                empty(StatusCode::ACCEPTED)
+            }
+            // Without a session a client cancels by closing its connection: the message alone does
+            // not say whose request it means.
+            Prepared::Cancel(id) => {
+                caller.cancel(&id);
+                empty(StatusCode::ACCEPTED)
+            }
+            Prepared::Silence => empty(StatusCode::ACCEPTED),
         }
     }
 
@@ -242,11 +270,11 @@ fn status(verdict: Verdict) -> StatusCode {
     }
 }
 
-fn respond(answer: Answer) -> Response<Body> {
+pub(super) fn respond(answer: Answer) -> Response<Body> {
     json(status(answer.verdict), answer.body)
 }
 
-fn json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
+pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
     let mut response = Response::new(Body::Whole(Bytes::from(body)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -255,17 +283,17 @@ fn json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
     response
 }
 
-fn empty(status: StatusCode) -> Response<Body> {
+pub(super) fn empty(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::Whole(Bytes::new()));
     *response.status_mut() = status;
     response
 }
 
-fn malformed(message: &'static str) -> Error {
+pub(super) fn malformed(message: &'static str) -> Error {
     Error::new(code::INVALID_REQUEST, Kind::Transport, message)
 }
 
-fn refusal(status: StatusCode, message: &'static str) -> Response<Body> {
+pub(super) fn refusal(status: StatusCode, message: &'static str) -> Response<Body> {
     let error = malformed(message);
     json(
         status,
@@ -273,7 +301,7 @@ fn refusal(status: StatusCode, message: &'static str) -> Response<Body> {
     )
 }
 
-fn not_allowed() -> Response<Body> {
+pub(super) fn not_allowed() -> Response<Body> {
     let mut response = refusal(
         StatusCode::METHOD_NOT_ALLOWED,
         "The MCP endpoint takes POST",
