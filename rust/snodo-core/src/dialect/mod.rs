@@ -323,7 +323,7 @@ impl List {
     }
 }
 
-/// The one dialect among the enabled ones that a message is spoken in.
+/// The one dialect among the enabled ones, newest first, that a message is spoken in.
 pub fn choose(
     dialects: &[&'static dyn Dialect],
     opening: &Opening<'_>,
@@ -332,14 +332,9 @@ pub fn choose(
         let mut claimants = dialects
             .iter()
             .filter(|dialect| dialect.claim(opening) == claim);
-        if claim == Claim::Era {
-            match claimants.max_by_key(|dialect| dialect.version()) {
-                Some(dialect) => return Ok(*dialect),
-                None => continue,
-            }
-        }
         match (claimants.next(), claimants.next()) {
             (Some(dialect), None) => return Ok(*dialect),
+            (Some(newest), Some(_)) if claim == Claim::Era => return Ok(*newest),
             (Some(_), Some(_)) => {
                 let text = "Multiple protocol dialects matched the request";
                 return Err(Error::invalid_request(text));

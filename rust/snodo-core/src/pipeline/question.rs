@@ -219,6 +219,17 @@ fn method(request: &Object) -> &str {
     method.unwrap_or_default()
 }
 
+/// Some clients of that era write `null` for what they do not say.
+fn said(response: Object) -> Object {
+    let mut said = Object::new();
+    for (key, value) in response {
+        if value != Json::Null {
+            said.insert(key, value);
+        }
+    }
+    said
+}
+
 /// What follows on responses to questions, one for each in their order: the call again, from the top,
 /// with `arguments` as before; or the answer, where the client refused or responded wrongly.
 pub fn answered(
@@ -235,7 +246,7 @@ pub fn answered(
         let method = method(&request).to_owned();
         let why = match responses.next() {
             Some(Ok(response)) => {
-                let response = Json::Object(response);
+                let response = Json::Object(said(response));
                 if mrtr::answers(&Json::Object(request), &response) {
                     given.insert(key, response);
                     continue;

@@ -11,6 +11,7 @@ use snodo_core::dialect::ALL;
 use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Outcome;
+use snodo_core::peer::Peer;
 use snodo_core::pipeline::{Answer, Prepared, Verdict, finish, prepare};
 use snodo_core::registry::{
     Completable, Components, Prompt, Resource, Template, Tool, UriTemplate,
@@ -76,6 +77,34 @@ pub fn settings() -> Settings {
         resources_cache: Cache::default(),
         prompts_cache: Cache::default(),
         subscriptions: false,
+    }
+}
+
+/// Of a server that speaks every revision there is.
+pub fn every_era() -> Settings {
+    Settings {
+        dialects: ALL.to_vec(),
+        subscriptions: true,
+        ..settings()
+    }
+}
+
+/// Who opened with this revision and declared these capabilities.
+pub fn peer(version: &str, capabilities: &str) -> Arc<Peer> {
+    let dialect = ALL.iter().find(|dialect| dialect.version() == version);
+    Arc::new(Peer {
+        dialect: *dialect.expect("a revision"),
+        client_info: object(r#"{"name":"old","version":"1"}"#),
+        capabilities: object(capabilities),
+    })
+}
+
+/// A message on a pipe whose peer can be asked.
+pub fn opened(version: &str, capabilities: &str) -> Arrival {
+    Arrival {
+        peer: Some(peer(version, capabilities)),
+        can_ask: true,
+        ..stdio()
     }
 }
 

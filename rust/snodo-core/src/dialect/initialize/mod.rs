@@ -53,6 +53,8 @@ pub struct Revision {
     primes: bool,
     /// Members of definitions that it does not know.
     unknown_members: &'static [&'static str],
+    /// Members of tools that it does not know besides.
+    unknown_tool_members: &'static [&'static str],
     /// Members of the server's `Implementation` object that it does not know.
     unknown_info: &'static [&'static str],
     /// Kinds of content that it does not know; they are told in words.

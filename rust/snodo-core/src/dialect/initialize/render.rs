@@ -90,7 +90,7 @@ fn known(revision: &Revision, definition: &Object) -> Object {
 }
 
 fn tool(revision: &Revision, definition: &Object) -> Vec<u8> {
-    let mut tool = known(revision, definition);
+    let mut tool = without(&known(revision, definition), revision.unknown_tool_members);
     // What a tool gives is an object in these revisions, so nothing else can be promised.
     let promised = tool.get("outputSchema").and_then(Json::as_object);
     if promised.is_some_and(|schema| schema.get("type").and_then(Json::as_str) != Some("object")) {

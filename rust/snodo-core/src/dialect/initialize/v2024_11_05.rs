@@ -10,6 +10,7 @@ pub static V2024_11_05: Revision = Revision {
     batches: false,
     primes: false,
     unknown_members: &["_meta", "icons", "outputSchema", "title"],
+    unknown_tool_members: &["annotations"],
     unknown_info: &["description", "icons", "title", "websiteUrl"],
     unknown_blocks: &["audio", "resource_link"],
     unnamed: &[Feature::Completions],

@@ -9,6 +9,7 @@ pub static V2025_03_26: Revision = Revision {
     batches: true,
     primes: false,
     unknown_members: &["_meta", "icons", "outputSchema", "title"],
+    unknown_tool_members: &[],
     unknown_info: &["description", "icons", "title", "websiteUrl"],
     unknown_blocks: &["resource_link"],
     unnamed: &[],

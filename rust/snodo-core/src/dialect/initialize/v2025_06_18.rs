@@ -9,6 +9,7 @@ pub static V2025_06_18: Revision = Revision {
     batches: false,
     primes: false,
     unknown_members: &["icons"],
+    unknown_tool_members: &[],
     unknown_info: &["description", "icons", "websiteUrl"],
     unknown_blocks: &[],
     unnamed: &[],

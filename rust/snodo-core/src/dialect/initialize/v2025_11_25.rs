@@ -9,6 +9,7 @@ pub static V2025_11_25: Revision = Revision {
     batches: false,
     primes: true,
     unknown_members: &[],
+    unknown_tool_members: &[],
     unknown_info: &[],
     unknown_blocks: &[],
     unnamed: &[],
