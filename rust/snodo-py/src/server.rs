@@ -153,7 +153,10 @@ impl PyRuntime {
             ));
         }
         let answer = match prepared {
-            Prepared::Answer(answer) => Some(answer),
+            // Nothing is remembered from one message to the next.
+            Prepared::Answer(answer)
+            | Prepared::Open { answer, .. }
+            | Prepared::Settle { answer, .. } => Some(answer),
             Prepared::Work(work) => {
                 let mut running = Box::pin(self.service.run(work, CancelToken::new()));
                 loop {
@@ -168,15 +171,13 @@ impl PyRuntime {
                 }
             }
             Prepared::Listen(listen) => Some(self.service.deaf(&listen)),
-            // Nothing is remembered from one message to the next.
-            Prepared::Open { answer, .. } | Prepared::Settle { answer, .. } => Some(answer),
             Prepared::Cancel(_) | Prepared::Reply(_) | Prepared::Silence => None,
         };
         Ok(answer.map(|answer| PyBytes::new(py, &answer.body)))
     }
 
     /// Binds and begins to serve HTTP.
-    #[pyo3(signature = (*, host, port, path, allowed_hosts, allowed_origins, signals))]
+    #[pyo3(signature = (*, host, port, path, allowed_hosts, allowed_origins, legacy_sse, signals))]
     #[expect(
         clippy::too_many_arguments,
         reason = "keywords of a Python call, taken apart here only"
@@ -189,6 +190,7 @@ impl PyRuntime {
         path: String,
         allowed_hosts: Vec<String>,
         allowed_origins: Vec<String>,
+        legacy_sse: bool,
         signals: bool,
     ) -> PyResult<PyServing> {
         let options = HttpOptions {
@@ -197,6 +199,7 @@ impl PyRuntime {
             path,
             allowed_hosts,
             allowed_origins,
+            legacy_sse,
         };
         let bound = py.detach(|| HttpServer::bind(self.service.clone(), &options));
         let server = bound.map_err(|error| match error {

@@ -29,6 +29,8 @@ pub struct HttpOptions {
     pub allowed_hosts: Vec<String>,
     /// Origins besides those of loopback: `https://app.example`, `*.example`, `null`, `*`.
     pub allowed_origins: Vec<String>,
+    /// Whether clients of 2024-11-05 are served too, at `/sse` and `/messages`.
+    pub legacy_sse: bool,
 }
 
 impl Default for HttpOptions {
@@ -39,6 +41,7 @@ impl Default for HttpOptions {
             path: "/mcp".to_owned(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            legacy_sse: false,
         }
     }
 }
@@ -92,7 +95,7 @@ impl HttpServer {
             &options.allowed_origins,
         )?;
         make_room(service.limits().connections);
-        let endpoint = Arc::new(Endpoint::new(service, path, gate));
+        let endpoint = Arc::new(Endpoint::new(service, path, gate, options.legacy_sse));
         Ok(Self {
             socket,
             address,

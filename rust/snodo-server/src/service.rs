@@ -333,6 +333,11 @@ impl Service {
         Some(answers)
     }
 
+    /// A place for one more stream, if there is one.
+    pub(crate) fn stream(&self) -> Option<OwnedSemaphorePermit> {
+        self.streams.clone().try_acquire_owned().ok()
+    }
+
     /// Begins to tell a session of changes, from then on the only stream of it that does. `None`:
     /// there is no place for it.
     pub fn changes(
@@ -340,7 +345,7 @@ impl Service {
         session: &Arc<Session>,
         transport: Transport,
     ) -> Option<Changes> {
-        let place = self.streams.clone().try_acquire_owned().ok()?;
+        let place = self.stream()?;
         let source = self.source.clone();
         Some(Changes::new(
             self.clone(),

@@ -142,9 +142,9 @@ impl Session {
         lock(&self.replay)
     }
 
-    /// The number of the stream that belongs to no request.
-    pub(crate) fn standing(&self) -> u64 {
-        self.replay().standing()
+    /// Whether nobody has begun to hear of changes for it.
+    pub(crate) fn is_deaf(&self) -> bool {
+        lock(&self.ear).turn == 0
     }
 
     /// The client has ended it: nobody waits for anything any more.

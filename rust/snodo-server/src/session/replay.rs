@@ -95,6 +95,11 @@ impl Replay {
         standing
     }
 
+    /// Whether this is that stream.
+    pub(crate) fn is_standing(&self, stream: u64) -> bool {
+        self.standing == Some(stream)
+    }
+
     /// Keeps an event, at the price of the oldest ones if there are too many. Gives its id, and who
     /// waits for it.
     pub(crate) fn record(

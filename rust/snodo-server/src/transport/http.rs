@@ -29,6 +29,7 @@ use crate::session::Sessions;
 use crate::transport::body::{self, Incomplete};
 use crate::transport::connection::{LastWords, Life};
 use crate::transport::loose::Loose;
+use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
 use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{self, First};
@@ -42,6 +43,7 @@ pub(crate) struct Endpoint {
     pub(super) sessions: Arc<Sessions>,
     /// Calls of clients that are not there any more.
     pub(crate) loose: Arc<Loose>,
+    mailboxes: Option<Arc<Mailboxes>>,
     /// Without a slash at its end.
     path: String,
     gate: Gate,
@@ -50,7 +52,8 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn new(service: Arc<Service>, path: &str, gate: Gate) -> Self {
+    /// `legacy_sse`: HTTP+SSE of 2024-11-05 is served too.
+    pub(crate) fn new(service: Arc<Service>, path: &str, gate: Gate, legacy_sse: bool) -> Self {
         let beside = Router::new()
             .route("/healthz", get(async || ()))
             // Reached only while requests are taken: at shutdown connections close.
@@ -65,6 +68,7 @@ impl Endpoint {
         Self {
             sessions: Arc::new(Sessions::new(service.limits())),
             loose: Arc::new(Loose::new()),
+            mailboxes: legacy_sse.then(|| Arc::new(Mailboxes::new(service.limits()))),
             service,
             path: path.trim_end_matches('/').to_owned(),
             gate,
@@ -100,7 +104,8 @@ impl Endpoint {
     ) -> Response<Body> {
         let (heard, _request) = life.begin();
         let path = request.uri().path();
-        if path != self.path && path.strip_suffix('/') != Some(&self.path) {
+        let is_mail = self.mailboxes.is_some() && (path == STREAM || path == MESSAGES);
+        if path != self.path && path.strip_suffix('/') != Some(&self.path) && !is_mail {
             return self.beside(request, life).await;
         }
         let (parts, body) = request.into_parts();
@@ -112,7 +117,13 @@ impl Endpoint {
         if parts.method != Method::POST || gate.is_err() {
             leave_unread(life, &body);
         }
+        let mail = self.mailboxes.as_ref().filter(|_| is_mail);
         let mut response = match parts.method {
+            Method::POST | Method::GET if mail.is_some() => match (gate, mail) {
+                (Ok(_), Some(boxes)) => self.mail(boxes, parts, body, life).await,
+                (Ok(_), None) => not_allowed(),
+                (Err(reason), _) => refusal(StatusCode::FORBIDDEN, reason.message()),
+            },
             Method::POST => match gate {
                 Ok(_) if heard > self.limits().head_bytes && self.is_oversized(&parts) => refusal(
                     StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -138,20 +149,19 @@ impl Endpoint {
         response
     }
 
-    async fn post(&self, head: Parts, body: Incoming, life: &Arc<Life>) -> Response<Body> {
-        if !media::is_json(&head.headers) {
-            leave_unread(life, &body);
-            return refusal(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "Content-Type must be application/json",
-            );
+    /// The body of a request, or the answer to one that has none.
+    pub(super) async fn text(&self, body: Incoming, life: &Arc<Life>) -> Result<Bytes, Incomplete> {
+        let text = body::collect(body, self.limits().body_bytes, life).await;
+        if text.is_err() {
+            life.leave_unread();
         }
-        if !media::is_plain(&head.headers) {
+        text
+    }
+
+    async fn post(&self, head: Parts, body: Incoming, life: &Arc<Life>) -> Response<Body> {
+        if let Some(text) = unsupported(&head.headers) {
             leave_unread(life, &body);
-            return refusal(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "Content-Encoding must be identity",
-            );
+            return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
         }
         if !media::accepts_json(&head.headers) {
             leave_unread(life, &body);
@@ -160,12 +170,9 @@ impl Endpoint {
                 "Accept must admit application/json",
             );
         }
-        let text = match body::collect(body, self.limits().body_bytes, life).await {
+        let text = match self.text(body, life).await {
             Ok(text) => text,
-            Err(reason) => {
-                life.leave_unread();
-                return incomplete(reason);
-            }
+            Err(reason) => return incomplete(reason),
         };
         let takes_events = media::accepts_events(&head.headers);
         let head_accepts = head.headers.contains_key(ACCEPT);
@@ -173,7 +180,13 @@ impl Endpoint {
         let caller = self.caller(&head.headers, &mut arrival, takes_events);
         arrival.headers = Some(Arc::new(HttpHeaders(head.headers)));
         if let Some(messages) = self.service.batch(&text, &arrival) {
-            return self.batch(messages, arrival, caller).await;
+            if matches!(caller, Caller::Gone) {
+                return gone();
+            }
+            return match self.answers(messages, arrival, caller).await {
+                Some(body) => json(StatusCode::OK, body),
+                None => empty(StatusCode::ACCEPTED),
+            };
         }
         let prepared = self.service.prepare(&text, arrival);
         drop(text);
@@ -318,7 +331,15 @@ fn preflight(request: &HeaderMap) -> Response<Body> {
     response
 }
 
-fn incomplete(reason: Incomplete) -> Response<Body> {
+/// Why a body is not taken whatever is in it.
+pub(super) fn unsupported(headers: &HeaderMap) -> Option<&'static str> {
+    if !media::is_json(headers) {
+        return Some("Content-Type must be application/json");
+    }
+    (!media::is_plain(headers)).then_some("Content-Encoding must be identity")
+}
+
+pub(super) fn incomplete(reason: Incomplete) -> Response<Body> {
     let mut response = match reason {
         Incomplete::TooLarge => refusal(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -338,7 +359,7 @@ fn incomplete(reason: Incomplete) -> Response<Body> {
 }
 
 /// Nobody will read this body.
-fn leave_unread(life: &Life, body: &Incoming) {
+pub(super) fn leave_unread(life: &Life, body: &Incoming) {
     if !body.is_end_stream() {
         life.leave_unread();
     }
@@ -396,7 +417,7 @@ impl http_body::Body for Body {
 
 /// The headers of a request, as the core reads them.
 #[derive(Debug)]
-struct HttpHeaders(HeaderMap);
+pub(super) struct HttpHeaders(pub(super) HeaderMap);
 
 impl Headers for HttpHeaders {
     fn get(&self, name: &str) -> Header<'_> {

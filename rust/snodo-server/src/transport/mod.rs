@@ -9,6 +9,7 @@ mod framing;
 pub(crate) mod http;
 mod kept;
 mod loose;
+mod mailbox;
 mod media;
 pub(crate) mod origin;
 mod output;

@@ -21,7 +21,7 @@ use crate::session::replay::EventId;
 use crate::session::{Key, Session};
 use crate::transport::batches::joined;
 use crate::transport::connection::Life;
-use crate::transport::http::{Body, Endpoint, empty, json, refusal, respond};
+use crate::transport::http::{Body, Endpoint, empty, refusal, respond};
 use crate::transport::kept::{Kept, Record, Standing};
 use crate::transport::media;
 use crate::transport::sse::{COMMENT, Events, First};
@@ -159,17 +159,14 @@ impl Endpoint {
         }
     }
 
-    /// Serves messages that came together, whose answers leave together.
-    pub(super) async fn batch(
+    /// Serves messages that came together. Gives their answers, if there are any, as one.
+    pub(super) async fn answers(
         &self,
         messages: Vec<Vec<u8>>,
         mut arrival: Arrival,
         caller: Caller,
-    ) -> Response<Body> {
-        let session = match caller {
-            Caller::Gone => return gone(),
-            caller => caller.session(),
-        };
+    ) -> Option<Vec<u8>> {
+        let session = caller.session();
         // One array says nothing before its end.
         arrival.can_ask = false;
         let mut answers = Vec::new();
@@ -209,10 +206,7 @@ impl Endpoint {
         while let Some(answer) = running.next().await {
             answers.extend(answer.map(|answer| answer.body));
         }
-        match joined(&answers) {
-            Some(body) => json(StatusCode::OK, body),
-            None => empty(StatusCode::ACCEPTED),
-        }
+        joined(&answers)
     }
 
     /// The stream of a session that belongs to no request, or the rest of one that a client lost.
@@ -233,12 +227,12 @@ impl Endpoint {
                 None => return lost(),
             },
         };
-        let standing = session.standing();
         let (record, quiet) = (
             self.record(session.clone()),
             self.limits().keep_alive_interval,
         );
-        if let Some(after) = after.filter(|after| after.stream != standing) {
+        let of_request = |after: &EventId| !session.replay().is_standing(after.stream);
+        if let Some(after) = after.filter(of_request) {
             return match record.resume(after) {
                 Some(again) => Events::new(again, Vec::new(), life, quiet).respond(),
                 None => lost(),
@@ -250,6 +244,7 @@ impl Endpoint {
         };
         // Sent at once, so that the client knows that it is heard from here on.
         let frame = COMMENT.to_vec();
+        let standing = session.replay().standing();
         let script = Standing::new(changes, record, standing, after);
         Events::new(script, frame, life, quiet).respond()
     }
