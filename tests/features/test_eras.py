@@ -517,7 +517,7 @@ def test_a_tool_speaks_before_and_after_it_asks(connect: Open, era: str) -> None
                 case _:
                     heard.append("asked")
                     session.reply(message, SAMPLED)
-    # It runs again from the top: it logs again what it logs before it asks, and progress only grows.
+    # It runs again from the top: what it logs before it asks is logged again; progress only grows.
     assert heard == ["1", "before", "asked", "before", "after", "2"]
     assert said(message["result"]) == "glad"
 
