@@ -90,8 +90,8 @@ Served = Callable[[Path, Case], S]
 
 
 def _served(opener: Callable[[Path], S]) -> Iterator[Served[S]]:
-    """Gives the server a case is for; each is started once. On a pipe a handshake is for good: cases
-    without one have a server of their own.
+    """Gives the server a case is for; each is started once. On a pipe a handshake is for good:
+    cases without one have a server of their own.
     """
     opened: dict[tuple[Path, bool], S] = {}
 
@@ -212,7 +212,7 @@ def open_over_http(server: HttpServer, case: Case) -> dict[str, str | None]:
     assert reply.status == 200, reply
     session: dict[str, str | None] = {"Mcp-Session-Id": reply.headers["mcp-session-id"]}
     for message in further:
-        assert server.post(message, case.headers | session).status in (200, 202)
+        assert server.post(message, session).status in (200, 202)
     return {} if "Mcp-Session-Id" in case.headers else session
 
 
