@@ -54,7 +54,7 @@ class HttpServer(Process):
 
     def connect(self, timeout: float = 10) -> socket.socket:
         """A new connection; every operation on it is bounded by `timeout`."""
-        connection = Recorded(socket.create_connection((self.host, self.port), timeout))
+        connection = Recorded.connect_to((self.host, self.port), timeout)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 

@@ -10,6 +10,7 @@ import json
 import socket
 import threading
 from collections import deque
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,7 +147,6 @@ class Request:
 
     verb: str
     headers: dict[str, str]
-    length: int
     body: bytearray = field(default_factory=bytearray)
 
     def talk(self) -> Talk:
@@ -172,137 +172,139 @@ class Request:
 class Recorded(socket.socket):
     """A connection to a server over HTTP that is overheard."""
 
-    def __init__(self, plain: socket.socket) -> None:
-        timeout = plain.gettimeout()
-        super().__init__(plain.family, plain.type, plain.proto, fileno=plain.detach())
-        self.settimeout(timeout)
-        self._sending = bytearray()
-        self._body: Request | None = None
-        self._lost = False
-        self._requests: deque[Request] = deque()
-        self._response = Response(self._requests)
+    @classmethod
+    def connect_to(cls, address: tuple[str, int], timeout: float) -> Recorded:
+        """A new connection; every operation on it is bounded by `timeout`."""
+        plain = socket.create_connection(address, timeout)
+        connection = cls(plain.family, plain.type, plain.proto, fileno=plain.detach())
+        connection.settimeout(timeout)
+        connection.overheard = Overheard()
+        return connection
+
+    def dup(self) -> Recorded:
+        again = super().dup()
+        again.overheard = self.overheard
+        return again
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
-        self._sent(bytes(data))
+        self.overheard.sent(bytes(data))
         super().sendall(data, flags)
 
     def send(self, data: Any, flags: int = 0, /) -> int:
         count = super().send(data, flags)
-        self._sent(bytes(data[:count]))
+        self.overheard.sent(bytes(data[:count]))
         return count
 
     def recv(self, size: int, flags: int = 0, /) -> bytes:
         data = super().recv(size, flags)
-        self._response.feed(data)
+        self.overheard.received(data)
         return data
 
-    def _sent(self, data: bytes) -> None:
-        self._sending += data
-        while self._sending and not self._lost:
-            if self._body is not None:
-                wanted = self._body.length - len(self._body.body)
-                self._body.body += self._sending[:wanted]
-                del self._sending[:wanted]
-                if len(self._body.body) == self._body.length:
-                    self._body = None
+    overheard: Overheard
+
+
+class Overheard:
+    """What went over a connection: the requests, and response after response."""
+
+    def __init__(self) -> None:
+        self._requests: deque[Request] = deque()
+        self._sent = Reader(self._read_requests)
+        self._received = Reader(self._read_responses)
+
+    def sent(self, data: bytes) -> None:
+        """Bytes on their way to the server."""
+        self._sent.feed(data)
+
+    def received(self, data: bytes) -> None:
+        """Bytes of the server, none at the end."""
+        self._received.feed(data)
+
+    def _read_requests(self, reader: Reader) -> Steps:
+        while True:
+            line, headers = yield from reader.head()
+            request = Request(line.split(" ")[0], headers)
+            self._requests.append(request)
+            if headers.get("transfer-encoding") == "chunked":
+                while chunk := (yield from reader.chunk()):
+                    request.body += chunk
+            else:
+                request.body += yield from reader.exactly(int(headers.get("content-length", "0")))
+
+    def _read_responses(self, reader: Reader) -> Steps:
+        while True:
+            line, headers = yield from reader.head()
+            status = int(line.split(" ")[1])
+            if status == 100:
                 continue
-            head, end, _ = bytes(self._sending).partition(b"\r\n\r\n")
-            if not end:
-                return
-            del self._sending[: len(head) + len(end)]
-            try:
-                self._begin(head.decode("latin-1"))
-            except ValueError:
-                self._lost = (
-                    True  # no HTTP: whatever is answered, it is to nothing that could be read
-                )
-
-    def _begin(self, head: str) -> None:
-        line, *fields = head.split("\r\n")
-        headers = {
-            name.strip().lower(): value.strip()
-            for name, _, value in (each.partition(":") for each in fields)
-        }
-        if "transfer-encoding" in headers:
-            raise ValueError
-        request = Request(line.split(" ")[0], headers, int(headers.get("content-length", "0")))
-        self._requests.append(request)
-        if request.length:
-            self._body = request
+            request = self._requests.popleft() if self._requests else Request("POST", {})
+            if request.verb == "HEAD" or status in (204, 304):
+                continue
+            talk = request.talk()
+            if headers.get("transfer-encoding") == "chunked":
+                events = b""
+                while chunk := (yield from reader.chunk()):
+                    *blocks, events = (events + chunk).split(b"\n\n")
+                    for line in b"\n".join(blocks).split(b"\n"):
+                        if line.startswith(b"data: {"):
+                            say(line.removeprefix(b"data: "), talk, headers)
+            else:
+                body = yield from reader.exactly(int(headers.get("content-length", "0")))
+                if headers.get("content-type") == "application/json":
+                    say(body, talk, headers)
 
 
-class Response:
-    """What comes back on a connection, response after response."""
+def say(text: bytes, talk: Talk, headers: dict[str, str]) -> None:
+    message = parsed(text)
+    if message is None:
+        return  # its reader complains
+    talk.say(message, talk.revision if isinstance(message, dict) and "method" in message else None)
+    session = headers.get("mcp-session-id")
+    if session is not None:
+        _sessions[session] = talk
 
-    def __init__(self, requests: deque[Request]) -> None:
-        self._requests = requests
+
+Steps = Generator[None, None, Any]
+
+
+class Reader:
+    """HTTP, read as it comes. What is no HTTP is read no further: its reader complains."""
+
+    def __init__(self, read: Callable[[Reader], Steps]) -> None:
         self._buffer = bytearray()
-        self._parts = self._read()
-        next(self._parts)
-        self._broken = False
+        self._steps: Steps | None = read(self)
 
     def feed(self, data: bytes) -> None:
-        """Bytes of the server, none at the end."""
+        """Some more."""
         self._buffer += data
-        if data and not self._broken:
-            try:
-                next(self._parts)
-            except (StopIteration, ValueError, IndexError):
-                self._broken = True  # its reader complains
+        try:
+            if self._steps is not None:
+                next(self._steps)
+        except (ValueError, IndexError):
+            self._steps = None
 
-    def _line(self) -> Any:
-        while b"\r\n" not in self._buffer:
+    def head(self) -> Steps:
+        """The first line, and the headers."""
+        while b"\r\n\r\n" not in self._buffer:
             yield
-        line, _, _ = bytes(self._buffer).partition(b"\r\n")
-        del self._buffer[: len(line) + 2]
-        return line.decode("latin-1")
+        head, _, _ = bytes(self._buffer).partition(b"\r\n\r\n")
+        del self._buffer[: len(head) + 4]
+        line, *fields = head.decode("latin-1").split("\r\n")
+        pairs = (each.partition(":") for each in fields)
+        return line, {name.strip().lower(): value.strip() for name, _, value in pairs}
 
-    def _bytes(self, count: int) -> Any:
+    def exactly(self, count: int) -> Steps:
+        """So many bytes."""
         while len(self._buffer) < count:
             yield
         data = bytes(self._buffer[:count])
         del self._buffer[:count]
         return data
 
-    def _read(self) -> Any:
-        yield
-        while True:
-            status = int((yield from self._line()).split(" ")[1])
-            headers: dict[str, str] = {}
-            while line := (yield from self._line()):
-                name, _, value = line.partition(":")
-                headers[name.lower()] = value.strip()
-            if status == 100:
-                continue
-            request = self._requests.popleft() if self._requests else Request("POST", {}, 0)
-            if request.verb == "HEAD" or status in (204, 304):
-                continue
-            talk = request.talk()
-            if headers.get("transfer-encoding") == "chunked":
-                events = b""
-                while size := int((yield from self._line()).split(";")[0], 16):
-                    events += yield from self._bytes(size)
-                    yield from self._bytes(2)
-                    *blocks, events = events.split(b"\n\n")
-                    for block in blocks:
-                        self._event(block, talk, headers)
-                yield from self._bytes(2)
-            else:
-                body = yield from self._bytes(int(headers.get("content-length", "0")))
-                if headers.get("content-type") == "application/json":
-                    self._message(body, talk, headers)
-
-    def _event(self, block: bytes, talk: Talk, headers: dict[str, str]) -> None:
-        for line in block.split(b"\n"):
-            if line.startswith(b"data: {"):
-                self._message(line.removeprefix(b"data: "), talk, headers)
-
-    def _message(self, text: bytes, talk: Talk, headers: dict[str, str]) -> None:
-        message = parsed(text)
-        if message is None:
-            return
-        revision = talk.revision if isinstance(message, dict) and "method" in message else None
-        talk.say(message, revision)
-        session = headers.get("mcp-session-id")
-        if session is not None:
-            _sessions[session] = talk
+    def chunk(self) -> Steps:
+        """One chunk of a body; the last one is empty."""
+        while b"\r\n" not in self._buffer:
+            yield
+        line, _, _ = bytes(self._buffer).partition(b"\r\n")
+        del self._buffer[: len(line) + 2]
+        data = yield from self.exactly(int(line.split(b";")[0], 16) + 2)
+        return data[:-2]

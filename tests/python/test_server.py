@@ -76,7 +76,7 @@ def test_options_become_plain_settings() -> None:
         ({"discover_cache": (1, "public")}, "discover_cache must be a Cache"),
         (
             {"limits": {"bodies": 1}},
-            "has no 'bodies'; did you mean 'body_bytes'? there are body_bytes",
+            "has no 'bodies'; did you mean 'body_bytes'? there are answer_timeout, batch, body_by",
         ),
         ({"limits": {"body_bytes": -1}}, "body_bytes"),
         ({"limits": {"head_timeout": 0}}, "head_timeout"),
@@ -228,7 +228,7 @@ def test_a_lifespan_that_is_a_plain_context_manager_is_refused_where_it_is_writt
     [
         ("call_timeout", r"Server\(timeout="),
         ("body_byte", "did you mean 'body_bytes'"),
-        ("nothing", "there are body_bytes"),
+        ("nothing", "there are answer_timeout, batch, body_bytes"),
     ],
 )
 def test_a_limit_that_is_not_there_is_answered_with_what_is(name: str, text: str) -> None:
