@@ -636,3 +636,31 @@ fn a_server_of_the_newest_revision_alone_knows_no_handshake() {
     let direct = ask(&runtime, LIST, Arrival::new(Transport::Direct));
     assert!(direct.0.contains("Required request _meta is missing"));
 }
+
+#[test]
+fn a_server_without_subscriptions_tells_of_no_changes() {
+    let mut settings = every_era();
+    settings.subscriptions = false;
+    let runtime = Runtime::new(
+        settings,
+        snodo_core::registry::Components {
+            resources: vec![common::resource(r#"{"uri":"a:b","name":"b"}"#)],
+            ..Default::default()
+        },
+    )
+    .expect("a good server");
+    let prepared = prepare(&runtime, initialize("2025-11-25").as_bytes(), stdio());
+    let Prepared::Open { answer, .. } = prepared else {
+        panic!("{prepared:?}");
+    };
+    let (answer, _) = text(answer);
+    assert!(answer.contains(r#""capabilities":{"logging":{},"resources":{}}"#));
+    let watch = r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"a:b"}}"#;
+    assert_eq!(
+        ask(&runtime, watch, opened("2025-11-25", "{}")),
+        (
+            r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Method not found: resources/subscribe"}}"#.to_owned(),
+            Verdict::Told(-32601)
+        )
+    );
+}
