@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from driver import HttpReply, HttpServer, exchange, head, initialize, read_reply, request
+from driver import HttpReply, HttpServer, exchange, head, read_reply, request
 
 SERVER = Path(__file__).parent / "echo_server.py"
 LIST = json.dumps(request("tools/list")).encode()
@@ -216,16 +217,20 @@ def test_two_posts_with_one_id_do_not_know_of_each_other(server: HttpServer) -> 
         assert [read_reply(connection).json()["id"] for connection in (first, second)] == [1, 1]
 
 
-def test_an_initialize_that_is_not_served_is_told_which_version_to_use(
-    write_app: Callable[[str], Path],
-) -> None:
-    app = (
-        'from snodo import Server\nserver = Server("new", version="1", protocols=["2026-07-28"])\n'
-    )
-    server = HttpServer(write_app(app))
-    try:
-        reply = server.post(json.dumps(initialize("2025-11-25")).encode())
-        assert reply.status == 400
-        assert "2026-07-28" in json.dumps(reply.json()["error"])
-    finally:
-        server.close()
+def test_a_legacy_initialize_opens_a_session(server: HttpServer) -> None:
+    body = json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": {"name": "old", "version": "1"},
+            },
+        }
+    ).encode()
+    reply = server.post(body)
+    assert reply.status == 200
+    assert reply.json()["result"]["protocolVersion"] == "2025-11-25"
+    assert re.fullmatch("[0-9a-f]{32}", reply.headers["mcp-session-id"])

@@ -43,6 +43,9 @@ pub struct Service {
     source: Option<Arc<dyn Source>>,
     /// Places for subscriptions: they have none among the calls.
     streams: Arc<Semaphore>,
+    /// Places for calls that wait for their client's answers, which have none among those that run. A
+    /// client may be gone without anybody knowing.
+    asking: Semaphore,
 }
 
 /// What became of a message before anything ran.
@@ -130,12 +133,14 @@ impl Service {
         let executor = Executor::new(limits.running, limits.queued);
         let offer = RwLock::new(Arc::new(Offer { runtime, handler }));
         let streams = limits.streams.min(Semaphore::MAX_PERMITS);
+        let asking = Semaphore::new(limits.sessions.min(Semaphore::MAX_PERMITS));
         Self {
             offer,
             limits,
             executor,
             source: None,
             streams: Arc::new(Semaphore::new(streams)),
+            asking,
         }
     }
 
@@ -296,6 +301,10 @@ impl Service {
         questions: &Questions,
         cancel: &CancelToken,
     ) -> Option<Vec<Response>> {
+        let Ok(_place) = self.asking.try_acquire() else {
+            let busy = || Err(Error::internal("Server execution capacity exhausted"));
+            return Some(questions.questions.iter().map(|_| busy()).collect());
+        };
         let mut open = Open {
             session,
             voice,

@@ -109,6 +109,10 @@ async fn without_a_session_there_is_no_stream_and_nothing_to_end() {
     assert_eq!(server.client().delete().await.status, 405);
     let client = server.session(NEWEST).await;
     assert_eq!(client.json_only().get().await.status, 406);
+    let mut odd = client.versionless();
+    odd.with("MCP-Protocol-Version", "1999-01-01");
+    assert_eq!(odd.get().await.status, 400);
+    assert_eq!(odd.delete().await.status, 400);
 }
 
 #[tokio::test]
@@ -250,6 +254,35 @@ async fn the_place_is_free_while_a_client_is_asked() {
     let mut response = calling.await.expect("no panic");
     response.event().await;
     assert_answered(&mut client.post(&plain_call("2", "add")).await, "2", "5").await;
+}
+
+#[tokio::test]
+async fn only_so_many_calls_wait_for_their_clients() {
+    let limits = Limits {
+        sessions: 1,
+        ..Limits::default()
+    };
+    let (service, mut held, _) = eventful(limits);
+    let server = Server::start(service);
+    let client = server.session(BEFORE).await;
+    let mut waiting = Vec::new();
+    for id in ["1", "2"] {
+        let client = client.clone();
+        let calling = tokio::spawn(async move { client.post(&plain_call(id, "hold")).await });
+        held.next().await.1.send(question("sure", None));
+        waiting.push(calling.await.expect("no panic"));
+    }
+    assert!(waiting[0].is_stream());
+    assert_answered(&mut waiting[1], "2", "capacity exhausted").await;
+    // A session that has to go takes with it what waits for its client.
+    server.session(BEFORE).await;
+    let asked = waiting[0].event().await;
+    let withdrawn = waiting[0].event().await;
+    assert!(
+        withdrawn.data().contains(id_of(asked.data())),
+        "{withdrawn:?}"
+    );
+    assert_eq!(waiting[0].next().await, None);
 }
 
 #[tokio::test]

@@ -13,7 +13,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use crate::listening::open;
 use crate::said::{Said, Speech};
 use crate::service::Service;
-use crate::session::Session;
+use crate::session::{Session, Used};
 use crate::source::{End, Feed, Opening, Source};
 
 /// The notifications for one session, as long as it is the newest such stream of it and the session
@@ -193,6 +193,7 @@ impl Speech for Changes {
 
 impl Drop for Changes {
     fn drop(&mut self) {
+        self.session.last_use().touch();
         self.close(End::Cancelled);
     }
 }

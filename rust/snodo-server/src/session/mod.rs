@@ -22,7 +22,7 @@ use snodo_core::pipeline::{Change, Reply};
 
 pub use changes::Changes;
 pub use key::Key;
-pub use store::Store;
+pub use store::{Store, Use, Used};
 
 use crate::cancel::{CancelToken, Reason};
 use crate::session::asked::Asked;
@@ -37,6 +37,7 @@ pub struct Session {
     running: Mutex<Running>,
     replay: Mutex<Replay>,
     ear: Mutex<Ear>,
+    used: Use,
 }
 
 /// The calls that the client may cancel. An id may be used again while a cancelled call still runs.
@@ -67,6 +68,7 @@ impl Session {
             running: Mutex::default(),
             replay: Mutex::default(),
             ear: Mutex::default(),
+            used: Use::new(),
         }
     }
 
@@ -147,19 +149,6 @@ impl Session {
         lock(&self.ear).turn == 0
     }
 
-    /// The client has ended it: nobody waits for anything any more.
-    pub fn end(&self) {
-        {
-            let mut ear = lock(&self.ear);
-            ear.over = true;
-            ear.wake();
-        }
-        let calls = std::mem::take(&mut lock(&self.running).calls);
-        for (_, token) in calls.into_values() {
-            token.cancel(Reason::Client);
-        }
-    }
-
     /// Begins to hear of changes. Whoever heard of them before hears no more.
     fn listen(&self) -> u64 {
         let mut ear = lock(&self.ear);
@@ -183,6 +172,25 @@ impl Ear {
     fn wake(&mut self) {
         if let Some(waiting) = self.waiting.take() {
             waiting.wake();
+        }
+    }
+}
+
+impl Used for Session {
+    fn last_use(&self) -> &Use {
+        &self.used
+    }
+
+    /// Nobody waits for anything any more.
+    fn end(&self) {
+        {
+            let mut ear = lock(&self.ear);
+            ear.over = true;
+            ear.wake();
+        }
+        let calls = std::mem::take(&mut lock(&self.running).calls);
+        for (_, token) in calls.into_values() {
+            token.cancel(Reason::Client);
         }
     }
 }
@@ -214,6 +222,7 @@ impl Drop for Cancellable {
         if calls.is_empty() {
             *calls = HashMap::new(); // an idle session keeps nothing
         }
+        self.session.used.touch();
     }
 }
 
@@ -253,9 +262,7 @@ impl Sessions {
 
     /// Ends a session.
     pub fn end(&self, key: Key) {
-        if let Some(session) = self.store.remove(key) {
-            session.end();
-        }
+        self.store.remove(key);
     }
 
     /// How many there are.

@@ -138,9 +138,13 @@ impl Replay {
     }
 
     /// Begins to read after an event. Whoever read before reads no more, and is given to be told so.
-    /// `None`: there is no such stream any more.
-    pub(crate) fn read(&mut self, stream: u64) -> Option<(u64, Option<Waker>)> {
-        let track = self.track(stream)?;
+    /// `None`: there is no such stream any more, or nothing left of it, so that a client which comes
+    /// back for the answer to a request that it cancelled does not do so for ever.
+    pub(crate) fn read(&mut self, after: EventId) -> Option<(u64, Option<Waker>)> {
+        let track = self.track(after.stream)?;
+        if track.over && after.place.saturating_add(1) >= track.next {
+            return None;
+        }
         track.reader += 1;
         Some((track.reader, track.waiting.take()))
     }
@@ -238,10 +242,15 @@ mod tests {
         replay.record(stream, message, bounds).0.to_string()
     }
 
+    fn is_there(replay: &mut Replay, after: &str) -> bool {
+        let after = EventId::read(after.as_bytes()).expect("an id");
+        replay.read(after).is_some()
+    }
+
     /// What is there to read now.
     fn rest(replay: &mut Replay, after: &str) -> (Vec<String>, bool) {
         let mut last = EventId::read(after.as_bytes()).expect("an id");
-        let Some((reader, _)) = replay.read(last.stream) else {
+        let Some((reader, _)) = replay.read(last) else {
             return (Vec::new(), true);
         };
         let mut found = Vec::new();
@@ -282,20 +291,22 @@ mod tests {
         assert_eq!(rest(&mut replay, "1-9"), (Vec::new(), false));
         replay.end(one);
         assert_eq!(rest(&mut replay, "1-0"), (all, true));
-        assert!(replay.read(3).is_none());
+        assert!(is_there(&mut replay, "1-1"));
+        assert!(!is_there(&mut replay, "1-2"), "nothing is left of it");
+        assert!(!is_there(&mut replay, "3-0"));
         replay.close(one);
-        assert!(replay.read(one).is_none());
+        assert!(!is_there(&mut replay, "1-0"));
     }
 
     #[test]
     fn the_newest_reader_is_the_only_one() {
         let mut replay = Replay::default();
         let stream = replay.open();
-        let (before, _) = replay.read(stream).expect("it is there");
-        let (now, _) = replay.read(stream).expect("it is there");
+        let start = EventId { stream, place: 0 };
+        let (before, _) = replay.read(start).expect("it is there");
+        let (now, _) = replay.read(start).expect("it is there");
         say(&mut replay, stream, "a", WIDE);
         let task = Task::from_waker(Waker::noop());
-        let start = EventId { stream, place: 0 };
         assert_eq!(replay.poll(start, before, &task), Poll::Ready(Found::Over));
         assert!(replay.poll(start, now, &task).is_ready());
     }
@@ -313,7 +324,7 @@ mod tests {
         for text in ["a", "b", "c"] {
             say(&mut replay, running, text, tight);
         }
-        assert!(replay.read(done).is_none(), "it was over");
+        assert!(!is_there(&mut replay, "1-0"), "it was over");
         say(&mut replay, running, "d", tight);
         let kept = ["2-2 b", "2-3 c", "2-4 d"].map(str::to_owned).to_vec();
         assert_eq!(rest(&mut replay, "2-0"), (kept, false));

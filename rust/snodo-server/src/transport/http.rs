@@ -120,7 +120,7 @@ impl Endpoint {
         let mail = self.mailboxes.as_ref().filter(|_| is_mail);
         let mut response = match parts.method {
             Method::POST | Method::GET if mail.is_some() => match (gate, mail) {
-                (Ok(_), Some(boxes)) => self.mail(boxes, parts, body, life).await,
+                (Ok(_), Some(boxes)) => Box::pin(self.mail(boxes, parts, body, life)).await,
                 (Ok(_), None) => not_allowed(),
                 (Err(reason), _) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
@@ -183,11 +183,13 @@ impl Endpoint {
             if matches!(caller, Caller::Gone) {
                 return gone();
             }
-            return match self.answers(messages, arrival, caller).await {
+            let answers = Box::pin(self.answers(messages, arrival, caller));
+            return match answers.await {
                 Some(body) => json(StatusCode::OK, body),
                 None => empty(StatusCode::ACCEPTED),
             };
         }
+        let principal = arrival.principal.clone();
         let prepared = self.service.prepare(&text, arrival);
         drop(text);
         if matches!(caller, Caller::Gone) && !matches!(prepared, Prepared::Open { .. }) {
@@ -196,7 +198,8 @@ impl Endpoint {
         match prepared {
             Prepared::Answer(answer) => respond(answer),
             Prepared::Work(work) if work.dialect().asks() => {
-                self.converse(work, caller, takes_events, life).await
+                // Boxed, as the other rare ways are: every request's future is as large as the largest.
+                Box::pin(self.converse(work, caller, takes_events, life)).await
             }
             Prepared::Work(work) if takes_events && work.wants_notices() => {
                 let speech = self.service.clone().converse(work, CancelToken::new());
@@ -217,7 +220,7 @@ impl Endpoint {
                 let answer = self.service.refuse(Some(listen.id()), &error);
                 json(StatusCode::NOT_ACCEPTABLE, answer.body)
             }
-            Prepared::Open { answer, peer } => self.open(answer, peer),
+            Prepared::Open { answer, peer } => self.open(answer, peer, principal),
             Prepared::Settle { answer, change } => respond(caller.apply(change, answer)),
             Prepared::Reply(reply) => {
                 caller.settle(reply);

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::said::{Said, Speech};
 use crate::session::replay::{Bounds, EventId, Found};
-use crate::session::{Cancellable, Changes, Session, Sessions};
+use crate::session::{Cancellable, Changes, Session, Sessions, Used};
 use crate::transport::connection::Life;
 use crate::transport::loose::Loose;
 use crate::transport::sse::{COMMENT, Events, First, Script, event, numbered, priming};
@@ -180,7 +180,7 @@ impl Record {
     /// What a client that comes back hears after the last event it saw. `None`: nothing is known of
     /// its stream any more.
     pub(crate) fn resume(self, after: EventId) -> Option<Again> {
-        let (reader, before) = self.session.replay().read(after.stream)?;
+        let (reader, before) = self.session.replay().read(after)?;
         before.into_iter().for_each(std::task::Waker::wake);
         Some(Again {
             session: self.session,
@@ -243,6 +243,12 @@ impl Script for Again {
     fn end(&mut self) {}
 }
 
+impl Drop for Again {
+    fn drop(&mut self) {
+        self.session.last_use().touch();
+    }
+}
+
 /// The stream of a session that belongs to no request.
 pub(crate) struct Standing {
     changes: Changes,
@@ -271,7 +277,7 @@ impl Standing {
     fn missed(&mut self, task: &Context<'_>) -> Option<(EventId, Bytes)> {
         let after = self.after?;
         let mut replay = self.record.session.replay();
-        let (reader, _) = replay.read(self.stream)?;
+        let (reader, _) = replay.read(after)?;
         match replay.poll(after, reader, task) {
             Poll::Ready(Found::Event(id, message)) => Some((id, message)),
             _ => None,

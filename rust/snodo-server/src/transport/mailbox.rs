@@ -21,7 +21,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use crate::cancel::CancelToken;
 use crate::said::Said;
 use crate::service::Prepared;
-use crate::session::{Changes, Key, Session, Store};
+use crate::session::{Changes, Key, Session, Store, Use, Used};
 use crate::transport::connection::Life;
 use crate::transport::http::{
     Body, Endpoint, HttpHeaders, empty, incomplete, leave_unread, not_allowed, refusal, respond,
@@ -57,6 +57,13 @@ struct Mailbox {
     client: Mutex<Option<Arc<Session>>>,
     /// Calls whose last message has not been sent.
     running: AtomicUsize,
+    used: Use,
+}
+
+impl Used for Mailbox {
+    fn last_use(&self) -> &Use {
+        &self.used
+    }
 }
 
 /// What its stream gets.
@@ -141,6 +148,7 @@ impl Endpoint {
             out,
             client: Mutex::default(),
             running: AtomicUsize::new(0),
+            used: Use::new(),
         });
         let key = boxes.0.insert(mailbox.clone());
         let frame = format!("event: endpoint\ndata: {MESSAGES}?session={key}\n\n").into_bytes();

@@ -12,6 +12,7 @@ use snodo_core::context::{Arrival, Transport};
 use snodo_core::dialect::Dialect;
 use snodo_core::envelope::Id;
 use snodo_core::error::Error;
+use snodo_core::json::Json;
 use snodo_core::peer::Peer;
 use snodo_core::pipeline::{Answer, Change, Reply, Verdict, refuse};
 
@@ -115,15 +116,31 @@ impl Endpoint {
         }
         let version = headers.get(VERSION).map(HeaderValue::as_bytes);
         let runtime = self.service.runtime();
-        let (with, without): (Vec<&dyn Dialect>, Vec<_>) =
-            (runtime.settings.dialects.iter()).partition(|dialect| dialect.asks());
-        let is_named = |dialect: &&dyn Dialect| version == Some(dialect.version().as_bytes());
-        !with.is_empty() && !without.iter().any(is_named)
+        let dialects = || runtime.settings.dialects.iter();
+        let is_named = |dialect: &dyn Dialect| version == Some(dialect.version().as_bytes());
+        dialects().any(|dialect| dialect.asks())
+            && !dialects().any(|dialect| !dialect.asks() && is_named(*dialect))
+    }
+
+    /// The answer to a request without a message that names a revision which is not served.
+    fn unheard_of(&self, headers: &HeaderMap) -> Option<Response<Body>> {
+        let version = headers.get(VERSION)?.as_bytes();
+        let runtime = self.service.runtime();
+        let served = runtime
+            .settings
+            .versions()
+            .any(|served| served.as_bytes() == version);
+        (!served).then(|| refusal(StatusCode::BAD_REQUEST, "Unsupported MCP-Protocol-Version"))
     }
 
     /// Begins a session, and answers the client that has said who it is.
-    pub(super) fn open(&self, answer: Answer, peer: Arc<Peer>) -> Response<Body> {
-        let key = self.sessions.open(Session::new(peer, None));
+    pub(super) fn open(
+        &self,
+        answer: Answer,
+        peer: Arc<Peer>,
+        principal: Option<Json>,
+    ) -> Response<Body> {
+        let key = self.sessions.open(Session::new(peer, principal));
         let mut response = respond(answer);
         let key = HeaderValue::try_from(key.to_string()).expect("digits are legal in a header");
         response.headers_mut().insert(SESSION, key);
@@ -217,6 +234,9 @@ impl Endpoint {
                 "Accept must admit text/event-stream",
             );
         }
+        if let Some(refusal) = self.unheard_of(headers) {
+            return refusal;
+        }
         let Some((_, session)) = self.named(headers, &Arrival::new(Transport::Http)) else {
             return gone();
         };
@@ -251,6 +271,9 @@ impl Endpoint {
 
     /// Ends a session.
     pub(super) fn delete(&self, headers: &HeaderMap) -> Response<Body> {
+        if let Some(refusal) = self.unheard_of(headers) {
+            return refusal;
+        }
         match self.named(headers, &Arrival::new(Transport::Http)) {
             Some((key, _)) => {
                 self.sessions.end(key);

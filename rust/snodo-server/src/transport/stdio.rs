@@ -28,7 +28,7 @@ use tokio::time::timeout;
 use crate::cancel::{CancelToken, Reason};
 use crate::said::{Said, Speech};
 use crate::service::{Prepared, Service, Work};
-use crate::session::{Changes, Session as Client};
+use crate::session::{Changes, Session as Client, Used};
 use crate::transport::batches::Batches;
 use crate::transport::bell::Bell;
 use crate::transport::framing::{Batch, Framer, Line};
