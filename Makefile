@@ -13,10 +13,10 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PYO3_BUILD_EXTENSION_MODULE := 1
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help serve test conformance build release lint fmt test-rust test-python interop bench wheel clean
+.PHONY: help serve test conformance build release lint fmt test-rust test-python interop bench bench-listeners wheel clean
 
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
 
 serve: release ## Build in release and serve the first example
 	@echo
@@ -66,6 +66,9 @@ fmt: $(TOOLS) ## Format everything
 
 bench: release ## Calls per second, end to end, on this machine
 	$(BIN)/python benches/run.py
+
+bench-listeners: release ## What a listener costs, and how soon an event reaches the last one
+	$(BIN)/python benches/listeners.py
 
 wheel: $(TOOLS) ## Build a wheel into dist/
 	$(BIN)/maturin build --locked --release --out dist

@@ -1,6 +1,6 @@
 """How the examples check themselves: a message to the server in this process, its answer back.
 
-For what only HTTP shows, `serving` starts the real thing and posts to it.
+For what only HTTP shows, `serving` and `served` start the real thing.
 """
 
 import json
@@ -18,13 +18,19 @@ from snodo import Server
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientInfo": {"name": "example", "version": "1.0.0"},
-    "io.modelcontextprotocol/clientCapabilities": {},
+    # A client that can put any question to its user and its model.
+    "io.modelcontextprotocol/clientCapabilities": {
+        "elicitation": {"form": {}, "url": {}},
+        "sampling": {},
+        "roots": {},
+    },
 }
 
 
-def message(method: str, **params: Any) -> dict[str, Any]:
-    """Make a request as a 2026-07-28 client writes it."""
-    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+def message(method: str, meta: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
+    """Make a request as a 2026-07-28 client writes it; `meta` goes into its `_meta`."""
+    params["_meta"] = {**META, **(meta or {})}
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
 
 
 def request(server: Server, method: str, **params: Any) -> dict[str, Any]:
@@ -48,6 +54,45 @@ def call(server: Server, tool: str, **arguments: Any) -> dict[str, Any]:
     return result
 
 
+Responder = Callable[[str, dict[str, Any]], dict[str, Any]]
+
+
+def talk(server: Server, tool: str, respond: Responder, **arguments: Any) -> dict[str, Any]:
+    """Call a tool as a client does that answers what it is asked, and return the last result.
+
+    `respond` takes the key of a question and its params, and gives the response to it.
+    """
+    more: dict[str, Any] = {}
+    for _ in range(10):
+        answer = request(server, "tools/call", name=tool, arguments=arguments, **more)
+        assert "result" in answer, answer
+        result: dict[str, Any] = answer["result"]
+        if result["resultType"] != "input_required":
+            return result
+        questions = result.get("inputRequests", {})
+        responses = {key: respond(key, one.get("params", {})) for key, one in questions.items()}
+        more = {"inputResponses": responses}
+        if "requestState" in result:
+            more["requestState"] = result["requestState"]
+    raise AssertionError("asked without end")
+
+
+@contextmanager
+def served(file: str) -> Iterator[str]:
+    """Serve an example over HTTP while the body runs; gives its URL."""
+    command = [sys.executable, "-m", "snodo", "serve", file, "--port", "0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        line = process.stderr.readline()
+        found = re.search(r"http://\S+", line)
+        assert found, f"expected the URL, got {line!r}"
+        yield found[0]
+    finally:
+        process.terminate()
+        process.communicate(timeout=15)
+
+
 Post = Callable[[str, dict[str, Any], dict[str, str]], tuple[int, dict[str, Any]]]
 
 
@@ -57,36 +102,45 @@ def serving(file: str) -> Iterator[Post]:
 
     That function takes the tool, its arguments and extra headers, and returns status and answer.
     """
-    command = [sys.executable, "-m", "snodo", "serve", file, "--port", "0"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    try:
-        line = process.stderr.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, f"expected the URL, got {line!r}"
-        yield lambda tool, arguments, headers: _post(found[0], tool, arguments, headers)
-    finally:
-        process.terminate()
-        process.communicate(timeout=15)
+    with served(file) as url:
+        yield lambda tool, arguments, headers: _post(url, tool, arguments, headers)
 
 
 def _post(
     url: str, tool: str, arguments: dict[str, Any], extra: dict[str, str]
 ) -> tuple[int, dict[str, Any]]:
-    headers = {
-        "Content-Type": "application/json",
-        "Accept": "application/json, text/event-stream",
-        "MCP-Protocol-Version": "2026-07-28",
-        "Mcp-Method": "tools/call",
-        "Mcp-Name": tool,
-        **extra,
-    }
-    body = json.dumps(message("tools/call", name=tool, arguments=arguments)).encode()
+    posted = _request(url, message("tools/call", name=tool, arguments=arguments), extra)
     try:
-        with urllib.request.urlopen(
-            urllib.request.Request(url, body, headers), timeout=10
-        ) as answer:
+        with urllib.request.urlopen(posted, timeout=10) as answer:
             return answer.status, json.load(answer)
     except urllib.error.HTTPError as refused:
         with refused:
             return refused.code, json.load(refused)
+
+
+def stream(url: str, method: str, **params: Any) -> Iterator[dict[str, Any]]:
+    """Post a request and give every message of its answer, as they come.
+
+    Closing it disconnects, as a client does that has lost interest.
+    """
+    posted = _request(url, message(method, **params), {})
+    with urllib.request.urlopen(posted, timeout=10) as answer:
+        if answer.headers.get_content_type() == "application/json":
+            yield json.load(answer)
+            return
+        for line in answer:
+            if line.startswith(b"data:"):
+                yield json.loads(line.removeprefix(b"data:"))
+
+
+def _request(url: str, sent: dict[str, Any], extra: dict[str, str]) -> urllib.request.Request:
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+        "MCP-Protocol-Version": "2026-07-28",
+        "Mcp-Method": sent["method"],
+        **extra,
+    }
+    if "name" in sent["params"]:
+        headers["Mcp-Name"] = sent["params"]["name"]
+    return urllib.request.Request(url, json.dumps(sent).encode(), headers)

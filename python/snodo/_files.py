@@ -6,6 +6,7 @@ import fnmatch
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 from ._parsing import stays_below
 
@@ -13,7 +14,7 @@ _FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 # A named pipe would otherwise be waited for.
 _PLAIN = _FLAGS | getattr(os, "O_NONBLOCK", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
-_BY_DESCRIPTOR = os.open in os.supports_dir_fd and bool(_NOFOLLOW)
+_BY_DESCRIPTOR = bool(_NOFOLLOW) and os.open in os.supports_dir_fd and os.scandir in os.supports_fd
 _MAX_DEPTH = 64
 _MAX_VISITED = 100_000
 """Names looked at for one listing; a folder with more is told as cut short."""
@@ -57,6 +58,19 @@ class Folder:
         """
         if not self._belongs(relative):
             raise FileNotFoundError
+        return read_limited(self._open(relative), self.max_bytes)
+
+    def files(self) -> tuple[list[tuple[str, int]], bool]:
+        """Give path and size of every file in order, and whether there were too many."""
+        found: list[tuple[str, int]] = []
+        budget = [_MAX_VISITED]
+        for entry in self._walk(os.path.realpath(self.root), [], budget):
+            if len(found) == self.max_entries:
+                return found, True
+            found.append(entry)
+        return found, budget[0] <= 0
+
+    def _open(self, relative: str) -> int:
         root = os.path.realpath(self.root)
         # Links are resolved first; what is opened then holds none, so a link that appears
         # meanwhile is refused instead of followed.
@@ -66,48 +80,51 @@ class Folder:
         below = real[len(os.path.join(root, "")) :].split(os.sep)
         if not self._named("/".join(below)):
             raise FileNotFoundError
-        return read_limited(_open_below(root, below), self.max_bytes)
+        return _open_below(root, below)
 
-    def files(self) -> tuple[list[tuple[str, int]], bool]:
-        """Give path and size of every file in order, and whether there were too many."""
-        found: list[tuple[str, int]] = []
-        budget = [_MAX_VISITED]
-        for entry in self._walk(os.path.realpath(self.root), "", 0, budget):
-            if len(found) == self.max_entries:
-                return found, True
-            found.append(entry)
-        return found, budget[0] <= 0
+    def _walk(self, root: str, above: list[str], budget: list[int]) -> Iterator[tuple[str, int]]:
+        for name, size in self._look(root, above, budget):
+            if size is not None:
+                yield "/".join((*above, name)), size
+            elif self.recursive and len(above) < _MAX_DEPTH:
+                yield from self._walk(root, [*above, name], budget)
 
-    def _walk(
-        self, folder: str, prefix: str, depth: int, budget: list[int]
-    ) -> Iterator[tuple[str, int]]:
-        try:
+    def _look(self, root: str, above: list[str], budget: list[int]) -> list[tuple[str, int | None]]:
+        """Give what one folder holds, in order: files with their size, folders without.
+
+        Nothing is looked at by its path, so a folder or a file that becomes a link meanwhile is
+        left out; what is behind the link is not told.
+        """
+        found: list[tuple[str, int | None]] = []
+        with suppress(OSError), _scannable(root, above) as folder:
             with os.scandir(folder) as entries:
                 ordered = sorted(entries, key=lambda entry: entry.name)
-        except OSError:
-            return  # it is gone, or it is not ours to see
-        for entry in ordered:
-            budget[0] -= 1
-            if budget[0] <= 0:
-                return
-            relative = f"{prefix}{entry.name}"
-            if not self._named(entry.name, whole=False) or not stays_below(relative):
-                continue
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    if self.recursive and depth < _MAX_DEPTH:
-                        yield from self._walk(entry.path, f"{relative}/", depth + 1, budget)
-                elif entry.is_file() and self._belongs(relative) and self._inside(entry):
-                    relative.encode()  # a name that is no text has no URI
-                    yield relative, entry.stat().st_size
-            except (OSError, UnicodeEncodeError):
-                continue
+            for entry in ordered:
+                budget[0] -= 1
+                if budget[0] <= 0:
+                    break
+                relative = "/".join((*above, entry.name))
+                if not self._named(entry.name) or not stays_below(relative):
+                    continue
+                # It may be gone, or not ours to see; and a name that is no text has no URI.
+                with suppress(OSError, UnicodeEncodeError):
+                    if entry.is_dir(follow_symlinks=False):
+                        found.append((entry.name, None))
+                    elif self._belongs(relative):
+                        relative.encode()
+                        about = self._about(entry, relative)
+                        if stat.S_ISREG(about.st_mode):
+                            found.append((entry.name, about.st_size))
+        return found
 
-    def _inside(self, entry: os.DirEntry[str]) -> bool:
+    def _about(self, entry: os.DirEntry[str], relative: str) -> os.stat_result:
         if not entry.is_symlink():
-            return True
-        root = os.path.join(os.path.realpath(self.root), "")
-        return os.path.realpath(entry.path).startswith(root)
+            return entry.stat(follow_symlinks=False)
+        descriptor = self._open(relative)
+        try:
+            return os.fstat(descriptor)
+        finally:
+            os.close(descriptor)
 
     def _belongs(self, relative: str) -> bool:
         return (
@@ -117,10 +134,9 @@ class Folder:
             and fnmatch.fnmatchcase(relative.rpartition("/")[2], self.pattern)
         )
 
-    def _named(self, relative: str, *, whole: bool = True) -> bool:
+    def _named(self, relative: str) -> bool:
         """Tell names that may be seen; those with a dot in front only if hidden ones may."""
-        parts = relative.split("/") if whole else (relative,)
-        return self.hidden or not any(part.startswith(".") for part in parts)
+        return self.hidden or not any(part.startswith(".") for part in relative.split("/"))
 
 
 def open_file(path: str) -> int:
@@ -158,12 +174,28 @@ def _open_below(root: str, parts: list[str]) -> int:
     """Open a file by one name after the other, following no link."""
     if not _BY_DESCRIPTOR:
         return os.open(os.path.join(root, *parts), _PLAIN | _NOFOLLOW)
+    with _folder_below(root, parts[:-1]) as folder:
+        return os.open(parts[-1], _PLAIN | _NOFOLLOW, dir_fd=folder)
+
+
+@contextmanager
+def _scannable(root: str, parts: list[str]) -> Iterator[int | str]:
+    if not _BY_DESCRIPTOR:
+        yield os.path.join(root, *parts)
+        return
+    with _folder_below(root, parts) as folder:
+        yield folder
+
+
+@contextmanager
+def _folder_below(root: str, parts: list[str]) -> Iterator[int]:
+    """Open a folder by one name after the other, following no link."""
     folder = os.open(root, _FLAGS | os.O_DIRECTORY)
     try:
-        for part in parts[:-1]:
+        for part in parts:
             inner = os.open(part, _FLAGS | os.O_DIRECTORY | _NOFOLLOW, dir_fd=folder)
             os.close(folder)
             folder = inner
-        return os.open(parts[-1], _PLAIN | _NOFOLLOW, dir_fd=folder)
+        yield folder
     finally:
         os.close(folder)

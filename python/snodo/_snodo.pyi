@@ -448,6 +448,10 @@ class Context:
         the run before is asked again; one key may be asked again and again, as in a loop. Answers
         may be awaited and then give themselves. Remembered for 900 seconds.
 
+        Tasks and threads of one run may ask at the same time, each under keys of its own: all that
+        was asked by the time the function ends goes to the client together. What a task has not
+        finished then is begun again in the next run.
+
         Args:
             key: Names the question. Or several questions of one round, by key.
             request: What `elicit`, `sampling` or `roots` made.
@@ -542,7 +546,8 @@ class Runtime:
     def end_threads(self, seconds: float) -> bool:
         """End the plain functions that still run, as the process is about to end.
 
-        Each raises SystemExit at its next instruction.
+        Each has a moment to see that it was cancelled, then raises SystemExit at its next
+        instruction.
 
         Returns:
             Whether all have ended within the time.

@@ -7,8 +7,10 @@ from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ._report import report
+from .errors import Cancelled
 
 if TYPE_CHECKING:
+    from asyncio import Future
     from collections.abc import AsyncIterator, Awaitable
 
     from ._snodo import Context, Event
@@ -68,8 +70,8 @@ class Pull(Protocol):
     def accept(self, filter: Filter, /) -> None:
         """Say what is accepted."""
 
-    def wanted(self) -> Awaitable[None]:
-        """Wait until the transport wants an event."""
+    def wanted(self) -> Future[None]:
+        """Give what is done when the transport wants an event."""
 
     def tell(self, event: Event, /) -> None:
         """Hand an event over."""
@@ -102,13 +104,15 @@ async def pump(source: Any, filter: Filter, context: Context, kept: Context, pul
         if not isinstance(accepted, Filter):
             raise TypeError(f"accept() must give a Filter, not {type(accepted).__name__}")
         pull.accept(accepted)
-        await pull.wanted()
+        await _wanted(pull)
         await _told(source.listen(accepted, kept), pull)
     except BaseException as error:
         from asyncio import CancelledError
 
-        if isinstance(error, CancelledError) and pull.closed:
+        if pull.closed and isinstance(error, CancelledError):
             raise
+        if pull.closed and isinstance(error, Cancelled):
+            return
         if not pull.refuses(error):
             report("subscription source", type(source).__name__, error)
         pull.fail(error)
@@ -121,8 +125,19 @@ async def _told(events: AsyncIterator[Event], pull: Pull) -> None:
     try:
         async for event in iterator:
             pull.tell(event)
-            await pull.wanted()
+            await _wanted(pull)
     finally:
         close = getattr(iterator, "aclose", None)
         if close is not None:
             await close()
+
+
+async def _wanted(pull: Pull) -> None:
+    wanted = pull.wanted()
+    if wanted.done():
+        from asyncio import sleep
+
+        # A transport that is always quick, and a source that never waits, would keep the loop.
+        await sleep(0)
+    else:
+        await wanted

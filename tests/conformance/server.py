@@ -6,8 +6,8 @@ Names and texts are the suite's. Lists are sorted by name, and the suite calls t
 `{}`: that is `about`.
 """
 
+import asyncio
 import base64
-import logging
 from typing import Annotated
 
 from snodo import (
@@ -15,14 +15,17 @@ from snodo import (
     Audio,
     Context,
     EmbeddedResource,
-    Error,
     Image,
     Message,
     Result,
     Server,
+    State,
     StaticResource,
     Text,
     ToolError,
+    elicit,
+    roots,
+    sampling,
 )
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR42mM4IaAAAAKcAPnCJQ6CAAAAAElFTkSuQmCC"
@@ -88,6 +91,24 @@ def test_error_handling():
     raise ToolError("This tool intentionally returns an error for testing.")
 
 
+@server.tool
+async def test_tool_with_progress(context: Context) -> str:
+    """Report progress three times."""
+    for done in (0, 50, 100):
+        context.progress(done, 100, f"Completed step {done} of 100")
+        await asyncio.sleep(0.05)
+    return "Tool with progress completed."
+
+
+@server.tool
+async def test_tool_with_logging(context: Context) -> str:
+    """Log three times."""
+    for said in ("execution started", "processing data", "execution completed"):
+        context.log("info", f"Tool {said}")
+        await asyncio.sleep(0.05)
+    return "Tool with logging completed."
+
+
 # Resources, direct and by template
 
 server.add(
@@ -104,6 +125,13 @@ server.add(
         description="An image that never changes.",
         mime_type="image/png",
         data=base64.b64decode(PNG),
+    ),
+    StaticResource(
+        "test://watched-resource",
+        name="watched-resource",
+        description="A text that clients subscribe to.",
+        mime_type="text/plain",
+        text="This is the content of the watched resource.",
     ),
 )
 
@@ -212,43 +240,201 @@ def test_custom_header(arguments, context):
 
 # Diagnostics of the stateless revision
 
+WHO = elicit.form("What is your name?", {"name": str})
+
 
 @server.tool
 def test_missing_capability(context: Context) -> str:
     """Need a client that can sample."""
-    if "sampling" not in context.client_capabilities:
-        raise Error(
-            -32021,
-            "Client must support sampling",
-            data={"requiredCapabilities": {"sampling": {}}},
-        )
-    return "The client can sample."
+    answer = context.ask("word", sampling.create_message("One word?", 16))
+    return answer.value.text
 
 
 @server.tool
-def test_streaming_elicitation():
+def test_streaming_elicitation(context: Context) -> str:
     """Ask the client for a name."""
-    return Result.input_required(
-        input_requests={
-            "user_name": {
-                "method": "elicitation/create",
-                "params": {
-                    "mode": "form",
-                    "message": "What is your name?",
-                    "requestedSchema": {
-                        "type": "object",
-                        "properties": {"name": {"type": "string"}},
-                        "required": ["name"],
-                    },
-                },
-            }
+    return f"Hello, {context.ask('user_name', WHO).value['name']}!"
+
+
+@server.tool
+def test_logging_tool(context: Context) -> str:
+    """Log from debug to error, for a client that wants it."""
+    for level in ("debug", "info", "warning", "error"):
+        context.log(level, f"test_logging_tool speaks at {level}")
+    return "Logged."
+
+
+@server.tool
+def test_trigger_tool_change() -> str:
+    """Tell listeners that the tools changed."""
+    server.notify.tools_changed()
+    return "Told."
+
+
+@server.tool
+def test_trigger_prompt_change() -> str:
+    """Tell listeners that the prompts changed."""
+    server.notify.prompts_changed()
+    return "Told."
+
+
+# What clients that open with a handshake are asked: the same way
+
+
+@server.tool
+def test_sampling(prompt: str, context: Context) -> str:
+    """Ask the client's model."""
+    answer = context.ask("answer", sampling.create_message(prompt, 100)).value
+    return f"LLM response: {answer.text}"
+
+
+@server.tool
+def test_elicitation(message: str, context: Context) -> str:
+    """Ask the user for a name and an address."""
+    answer = context.ask("user", elicit.form(message, {"username": str, "email": str}))
+    return f"User response: {answer.action}"
+
+
+@server.tool
+def test_elicitation_sep1034_defaults(context: Context) -> str:
+    """Ask with something filled in everywhere."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "default": "John Doe"},
+            "age": {"type": "integer", "default": 30},
+            "score": {"type": "number", "default": 95.5},
+            "status": {
+                "type": "string",
+                "enum": ["active", "inactive", "pending"],
+                "default": "active",
+            },
+            "verified": {"type": "boolean", "default": True},
+        },
+        "required": [],
+    }
+    answer = context.ask("user", elicit.form("Please review and update.", schema))
+    return f"Elicitation completed: {answer.action}"
+
+
+@server.tool
+def test_elicitation_sep1330_enums(context: Context) -> str:
+    """Ask for choices of every kind."""
+    titled = [{"const": f"value{n}", "title": f"Option {n}"} for n in (1, 2, 3)]
+    plain = ["option1", "option2", "option3"]
+    schema = {
+        "type": "object",
+        "properties": {
+            "untitledSingle": {"type": "string", "enum": plain},
+            "titledSingle": {"type": "string", "oneOf": titled},
+            "legacyEnum": {
+                "type": "string",
+                "enum": ["opt1", "opt2", "opt3"],
+                "enumNames": ["Option One", "Option Two", "Option Three"],
+            },
+            "untitledMulti": {"type": "array", "items": {"type": "string", "enum": plain}},
+            "titledMulti": {"type": "array", "items": {"anyOf": titled}},
+        },
+        "required": [],
+    }
+    answer = context.ask("user", elicit.form("Please select options.", schema))
+    return f"Elicitation completed: {answer.action}"
+
+
+@server.tool
+async def test_reconnection() -> str:
+    """Take long enough for the client to lose its connection and come back."""
+    await asyncio.sleep(2)
+    return "Reconnection test completed."
+
+
+# Tools that ask back, the plain way
+
+
+@server.tool
+def test_input_required_result_elicitation(context: Context) -> str:
+    """Ask for a name."""
+    answer = context.ask("user_name", WHO)
+    return f"Hello, {answer.value['name']}!" if answer.accepted else "Hello, whoever you are!"
+
+
+@server.tool
+def test_input_required_result_sampling(context: Context) -> str:
+    """Ask the client's model."""
+    question = sampling.create_message("What is the capital of France?", 100)
+    return context.ask("capital_question", question).value.text
+
+
+@server.tool
+def test_input_required_result_list_roots(context: Context) -> list[str]:
+    """Ask for the roots."""
+    return [root.uri for root in context.ask("client_roots", roots.list()).value]
+
+
+@server.tool
+async def test_input_required_result_multiple_inputs(context: Context) -> str:
+    """Ask for a name, a greeting and the roots at once."""
+    answers = await context.ask(
+        {
+            "user_name": WHO,
+            "greeting": sampling.create_message("Generate a greeting.", 50),
+            "client_roots": roots.list(),
         }
     )
+    name, count = answers["user_name"].value["name"], len(answers["client_roots"].value)
+    return f"{answers['greeting'].value.text} to {name} with {count} roots"
 
 
 @server.tool
-def test_logging_tool() -> str:
-    """Log to the server's own log, which no client sees."""
-    for level in (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR):
-        logging.getLogger("conformance").log(level, "test_logging_tool speaks")
-    return "Logged."
+async def test_input_required_result_multi_round(context: Context) -> str:
+    """Ask for a name, then for a colour."""
+    name = await context.ask("step1", elicit.form("Step 1: your name?", {"name": str}))
+    color = await context.ask("step2", elicit.form("Step 2: your colour?", {"color": str}))
+    return f"{name.value['name']} likes {color.value['color']}."
+
+
+@server.tool
+def test_input_required_result_tampered_state(context: Context) -> str:
+    """Ask for a confirmation, and take it only with the state it was asked with."""
+    context.ask("confirm", elicit.form("Please confirm.", {"ok": bool}))
+    return "Confirmed."
+
+
+@server.prompt
+def test_input_required_result_prompt(context: Context) -> str:
+    """Ask what the prompt should be about."""
+    answer = context.ask("user_context", elicit.form("What is it about?", {"context": str}))
+    return f"Use this: {answer.value['context']}"
+
+
+# The same by hand
+
+STATE = State()
+CONFIRM = elicit.form("Please confirm.", {"ok": bool})
+
+
+@server.tool
+def test_input_required_result_request_state(context: Context):
+    """Ask for a confirmation and hand out a state with it."""
+    state = STATE.open(context, principal=None)
+    answer = CONFIRM.response(context, "confirm")
+    if state is None or answer is None:
+        return Result.input_required(
+            input_requests={"confirm": CONFIRM},
+            request_state=STATE.seal({"asked": True}, context, principal=None),
+        )
+    return f"state-ok, {answer.action}"
+
+
+@server.tool
+def test_input_required_result_capabilities(context: Context):
+    """Ask only what the client can answer."""
+    able = context.client_capabilities
+    wanted = {}
+    if "sampling" in able:
+        wanted["greeting"] = sampling.create_message("Generate a greeting.", 50)
+    if "elicitation" in able:
+        wanted["user_name"] = WHO
+    if not wanted or context.input_responses is not None:
+        return f"{len(context.input_responses or {})} answers"
+    return Result.input_required(input_requests=wanted)

@@ -3,25 +3,57 @@
 Nothing here knows what an answer should be; that is each test's to say.
 """
 
+from driver.conversation import Conversation, Events, HttpConversation
 from driver.direct import DirectSession
+from driver.handshake import (
+    HANDSHAKES,
+    INITIALIZED,
+    Handshake,
+    HttpHandshake,
+    StdioHandshake,
+    initialize,
+)
 from driver.http import HttpReply, HttpServer, HttpSession, exchange, head, read_reply
-from driver.messages import VERSION, Refusal, Session, meta, request
+from driver.messages import (
+    ABLE,
+    SUBSCRIPTION,
+    VERSION,
+    ProcessSession,
+    Refusal,
+    Session,
+    event,
+    meta,
+    request,
+)
 from driver.process import Process, wait_until
 from driver.stdio import StdioServer, StdioSession
 
 __all__ = [
+    "ABLE",
+    "HANDSHAKES",
+    "INITIALIZED",
+    "SUBSCRIPTION",
     "VERSION",
+    "Conversation",
     "DirectSession",
+    "Events",
+    "Handshake",
+    "HttpConversation",
+    "HttpHandshake",
     "HttpReply",
     "HttpServer",
     "HttpSession",
     "Process",
+    "ProcessSession",
     "Refusal",
     "Session",
+    "StdioHandshake",
     "StdioServer",
     "StdioSession",
+    "event",
     "exchange",
     "head",
+    "initialize",
     "meta",
     "read_reply",
     "request",

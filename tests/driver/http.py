@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driver.messages import PREFIX, Session
+from driver.conversation import HttpConversation
+from driver.messages import PREFIX, ProcessSession
 from driver.process import Process
+from driver.recording import Recorded
 
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
@@ -52,7 +54,7 @@ class HttpServer(Process):
 
     def connect(self, timeout: float = 10) -> socket.socket:
         """A new connection; every operation on it is bounded by `timeout`."""
-        connection = socket.create_connection((self.host, self.port), timeout)
+        connection = Recorded.connect_to((self.host, self.port), timeout)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 
@@ -61,6 +63,13 @@ class HttpServer(Process):
         with self.connect() as connection:
             connection.sendall(head("POST", self.path, body, headers) + body)
             return read_reply(connection)
+
+    def converse(self, message: dict[str, Any], timeout: float = 10) -> HttpConversation:
+        """POSTs a message on a connection of its own and waits for nothing."""
+        body = json.dumps(message).encode()
+        connection = self.connect(timeout)
+        connection.sendall(head("POST", self.path, body, dict(mirrored(message))) + body)
+        return HttpConversation(connection, message)
 
     def send(self, message: dict[str, Any], **headers: str | None) -> HttpReply:
         """POSTs a message with the headers it needs; `headers` (with `_` for `-`) override."""
@@ -158,7 +167,7 @@ def exchange(server: HttpServer, raw: bytes) -> HttpReply:
         return read_reply(connection)
 
 
-class HttpSession(Session):
+class HttpSession(ProcessSession):
     """Requests one after the other on one kept-alive connection, in any number of threads."""
 
     transport = "http"
@@ -176,6 +185,9 @@ class HttpSession(Session):
             reply = read_reply(connection)
         response: dict[str, Any] = reply.json()
         return reply.status, response
+
+    def converse(self, message: dict[str, Any]) -> HttpConversation:
+        return self.server.converse(message)
 
     def log(self) -> str:
         return self.server.log()

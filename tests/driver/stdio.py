@@ -8,8 +8,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from driver.messages import Session
+from driver.conversation import StdioConversation
+from driver.messages import SUBSCRIPTION, ProcessSession
 from driver.process import Process
+from driver.recording import Lines
 
 
 class StdioServer(Process):
@@ -19,17 +21,20 @@ class StdioServer(Process):
         super().__init__(target, "--stdio", *options, **settings)
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._ended = False
+        self._recorded = Lines()
         threading.Thread(target=self._read_stdout, daemon=True).start()
 
     def _read_stdout(self) -> None:
         assert self.popen.stdout is not None
         for line in self.popen.stdout:
+            self._recorded.received(line)
             self._lines.put(line)
         self._lines.put(None)
 
     def write(self, data: bytes) -> None:
         """Writes bytes as they are."""
         assert self.popen.stdin is not None
+        self._recorded.sent(data)
         self.popen.stdin.write(data)
         self.popen.stdin.flush()
 
@@ -87,7 +92,7 @@ class StdioServer(Process):
         return answer
 
 
-class StdioSession(Session):
+class StdioSession(ProcessSession):
     """Requests in any number of threads; answers are handed to whoever waits for their id."""
 
     transport = "stdio"
@@ -96,6 +101,9 @@ class StdioSession(Session):
         super().__init__()
         self.server = StdioServer(target, *options)
         self._answers: dict[Any, dict[str, Any]] = {}
+        self._conversations: list[StdioConversation] = []
+        # Notifications that belong to nobody.
+        self.strays: list[dict[str, Any]] = []
         self._arrived = threading.Condition()
         self._writing = threading.Lock()
         threading.Thread(target=self._collect, daemon=True).start()
@@ -107,8 +115,32 @@ class StdioSession(Session):
                 return
             message = json.loads(line)
             with self._arrived:
+                owners = [one for one in self._conversations if belongs(message, one.message)]
+                for owner in owners:
+                    owner.take(message)
+                    if "method" not in message and not owner.left:
+                        self._conversations.remove(owner)  # what follows belongs to nobody
+                if owners:
+                    continue
+                if "method" in message:
+                    self.strays.append(message)
+                    continue
                 self._answers[message.get("id")] = message
                 self._arrived.notify_all()
+
+    def converse(self, message: dict[str, Any]) -> StdioConversation:
+        conversation = StdioConversation(message, self._cancel)
+        with self._arrived:
+            self._conversations.append(conversation)
+        with self._writing:
+            self.server.write_message(message)
+        return conversation
+
+    def _cancel(self, conversation: StdioConversation) -> None:
+        params = {"requestId": conversation.message["id"], "reason": "no longer wanted"}
+        message = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+        with self._writing:
+            self.server.write_message(message)
 
     def send(
         self, message: dict[str, Any], *, timeout: float = 10
@@ -134,3 +166,25 @@ class StdioSession(Session):
 
     def close(self) -> None:
         self.server.close()
+
+
+def belongs(message: dict[str, Any], request: dict[str, Any]) -> bool:
+    """Whether a message is about this request: by id, by token, or because it asked for logs."""
+    meta = request["params"]["_meta"]
+    params = message.get("params", {})
+    match message.get("method"):
+        case "notifications/progress":
+            return same(params["progressToken"], meta.get("progressToken"))
+        case "notifications/message":
+            return "io.modelcontextprotocol/logLevel" in meta
+        case "notifications/cancelled":
+            return same(params["requestId"], request["id"])
+        case None:
+            return same(message.get("id"), request["id"])
+        case _:
+            return same(params.get("_meta", {}).get(SUBSCRIPTION), request["id"])
+
+
+def same(one: Any, other: Any) -> bool:
+    """Ids and tokens are compared with their type."""
+    return type(one) is type(other) and one == other

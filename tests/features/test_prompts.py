@@ -142,6 +142,12 @@ def ends(how: str):
         return Result.resource_read([{"text": "SECRET"}])
     if how == "completion":
         return Result.completion([])
+    if how == "text":
+        return Result.text("SECRET")
+    if how == "structured":
+        return Result.structured({"a": "SECRET"})
+    if how == "content":
+        return Result.content([{"type": "text", "text": "SECRET"}])
     if how == "failure":
         return Result.error("SECRET")
     if how == "number":
@@ -433,6 +439,9 @@ def test_a_result_describes_itself(serve: Any) -> None:
         ("nothing", -32603, "Prompt returned an invalid result"),
         ("read", -32603, "Prompt returned the wrong result kind"),
         ("completion", -32603, "Prompt returned the wrong result kind"),
+        ("text", -32603, "Prompt returned the wrong result kind"),
+        ("structured", -32603, "Prompt returned the wrong result kind"),
+        ("content", -32603, "Prompt returned the wrong result kind"),
         ("failure", -32603, "Prompt rendering failed"),
     ],
 )

@@ -136,6 +136,14 @@ def ends(how: str):
         return Result.prompt_get([])
     if how == "completion":
         return Result.completion([])
+    if how == "text":
+        return Result.text("SECRET")
+    if how == "structured":
+        return Result.structured({"a": "SECRET"})
+    if how == "content":
+        return Result.content([{"type": "text", "text": "SECRET"}])
+    if how == "ttl":
+        return Result.resource_read([{"text": "SECRET"}], ttl_ms=True)
     if how == "failure":
         return Result.error("SECRET")
     if how == "object":
@@ -373,6 +381,10 @@ def test_a_resource_without_read_is_refused() -> None:
         ("nothing", -32603, "Resource returned an invalid result"),
         ("prompt", -32603, "Resource returned the wrong result kind"),
         ("completion", -32603, "Resource returned the wrong result kind"),
+        ("text", -32603, "Resource returned the wrong result kind"),
+        ("structured", -32603, "Resource returned the wrong result kind"),
+        ("content", -32603, "Resource returned the wrong result kind"),
+        ("ttl", -32603, "Resource returned an invalid result: ttl_ms is not an integer"),
         ("failure", -32603, "Resource read failed"),
     ],
 )

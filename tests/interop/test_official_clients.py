@@ -19,6 +19,7 @@ from driver import HttpServer
 
 HERE = Path(__file__).parent
 SERVER = HERE / "server.py"
+INTERACTION = HERE / "interaction_server.py"
 PYTHON = HERE / ".venv" / "bin" / "python"
 
 pytestmark = pytest.mark.timeout(300)
@@ -50,7 +51,7 @@ def install(wanted: Path, folder: Path, *commands: tuple[str | Path, ...]) -> No
 def typescript() -> list[str]:
     npm = ("npm", "ci", "--prefix", HERE, "--no-audit", "--no-fund")
     install(HERE / "package-lock.json", HERE / "node_modules", npm)
-    return ["node", str(HERE / "client.mjs")]
+    return ["node", str(HERE / "client.mjs"), str(HERE / "interaction.mjs")]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def python() -> list[str]:
     wanted, venv = HERE / "requirements.txt", HERE / ".venv"
     pip = (PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", wanted)
     install(wanted, venv, (sys.executable, "-m", "venv", venv), pip)
-    return [str(PYTHON), str(HERE / "client.py")]
+    return [str(PYTHON), str(HERE / "client.py"), str(HERE / "interaction.py")]
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +74,10 @@ def url() -> Iterator[str]:
 def test_an_official_client_lists_calls_reads_prompts_and_completes(
     language: str, transport: str, url: str, request: pytest.FixtureRequest
 ) -> None:
-    client: list[str] = request.getfixturevalue(language)
+    program, client, _ = request.getfixturevalue(language)
     stdio = [sys.executable, "-m", "snodo", "serve", str(SERVER), "--stdio"]
     target = [url] if transport == "http" else stdio
-    seen = json.loads(run(*client, transport, *target, timeout=60))
+    seen = json.loads(run(program, client, transport, *target, timeout=60))
     assert seen == {
         "version": "2026-07-28",
         "server": {"name": "interop", "version": "1.2.3"},
@@ -161,3 +162,49 @@ def test_an_official_client_lists_calls_reads_prompts_and_completes(
         "city": {"values": ["Oslo", "Ottawa"]},
         "mood": {"values": ["sunny", "sober"], "total": 2, "hasMore": False},
     }
+
+
+@pytest.fixture(scope="module")
+def interaction_url() -> Iterator[str]:
+    server = HttpServer(INTERACTION)
+    yield server.url
+    server.close()
+
+
+@pytest.mark.parametrize("transport", ["http", "stdio"])
+@pytest.mark.parametrize("language", ["typescript", "python"])
+def test_an_official_client_answers_hears_and_listens(
+    language: str, transport: str, interaction_url: str, request: pytest.FixtureRequest
+) -> None:
+    program, _, client = request.getfixturevalue(language)
+    stdio = [sys.executable, "-m", "snodo", "serve", str(INTERACTION), "--stdio"]
+    target = [interaction_url] if transport == "http" else stdio
+    seen = json.loads(run(program, client, transport, *target, timeout=60))
+    like, pay, happy = "What would you like?", "https://example.com/pay/7", "One word for happy?"
+    # At once they are asked at once, and in no order.
+    seen["interviews"]["together"]["asked"].sort()
+    assert seen["interviews"] == {
+        "form": {"said": "2 tea of size s, gift: True", "asked": [like]},
+        "url": {"said": "accept", "asked": [pay]},
+        "sample": {"said": "glad by m", "asked": [happy]},
+        "list_roots": {"said": "file:///home/ada file:///tmp", "asked": ["roots"]},
+        "together": {"said": "tea accept glad", "asked": sorted([like, pay, happy, "roots"])},
+        "rounds": {
+            "said": "word1 word2 word3 word4 4 glad",
+            "asked": ["After 0?", "After 1?", "After 2?", "After 3?", happy],
+        },
+        "decline": {"said": "decline", "asked": ["Would you decline?"]},
+        "state_alone": {"said": "after two rounds", "asked": []},
+    }
+    assert seen["secret"] == "recipe, by word1"
+    assert seen["advice"] == "Advise on tea, word1."
+    assert seen["progress"] == [[1, 3, "step 1"], [2, 3, "step 2"], [3, 3, "step 3"]]
+    assert seen["log"] == [{"level": "warning", "logger": "worker", "data": {"slow": True}}]
+    assert seen["honored"] == [
+        {"toolsListChanged": True, "resourceSubscriptions": ["note://1"]},
+        {"promptsListChanged": True, "resourceSubscriptions": ["note://2"]},
+    ]
+    assert seen["changes"] == ["tools", "note://1", "note://2"]
+    # Over stdio the specification wants `notifications/cancelled` before the completion, and both
+    # clients take that alone for the end.
+    assert seen["ends"] == ["local", "graceful" if transport == "http" else "remote"]

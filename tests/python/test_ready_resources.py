@@ -6,6 +6,8 @@ import base64
 import json
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +232,33 @@ def test_links_are_followed_inside_and_never_out(tree: Path) -> None:
     linked = tree.parent / "linked"
     linked.symlink_to(tree)
     assert folder(linked).read("a.md") == b"# a"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders are not opened by descriptor there")
+@pytest.mark.parametrize("swapped", ["sub", "sub/deep", "b b.txt"])
+def test_nothing_behind_a_link_that_appears_while_listing_is_told(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, swapped: str
+) -> None:
+    outside = tree.parent / "root-twin"
+    (outside / "deep").mkdir()
+    (outside / "deep" / "f.md").write_text("secret")
+    expected = {name for name in names(folder(tree)) if not name.startswith(swapped)}
+    place, scandir, looks = tree / swapped, os.scandir, []
+
+    @contextmanager
+    def swap(path: Any) -> Iterator[list[os.DirEntry[str]]]:
+        with scandir(path) as entries:
+            found = list(entries)
+        looks.append(path)
+        # What holds it has just been read; it has not been looked at yet.
+        if len(looks) == len(Path(swapped).parts):
+            place.rename(tree.parent / "was")
+            place.symlink_to(outside if (tree.parent / "was").is_dir() else outside / "e.md")
+        yield found
+
+    monkeypatch.setattr(os, "scandir", swap)
+    assert set(names(folder(tree))) == expected
+    assert place.is_symlink()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no named pipes")

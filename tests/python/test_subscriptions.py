@@ -41,7 +41,7 @@ PATIENCE = 10
 class Listening:
     """One open subscription over HTTP."""
 
-    def __init__(self, address: str, notifications: Any) -> None:
+    def __init__(self, address: str, notifications: Any, wait: bool) -> None:
         message = request("subscriptions/listen", {"notifications": notifications})
         self.connection = http.client.HTTPConnection(address, timeout=PATIENCE)
         self.connection.request(
@@ -54,7 +54,8 @@ class Listening:
                 **mirrored(message),
             },
         )
-        self.response = self.connection.getresponse()
+        if wait:
+            self.response = self.connection.getresponse()
 
     def next(self) -> Any:
         """The next message; None at the end of the stream."""
@@ -79,7 +80,8 @@ class Listening:
 
     def close(self) -> None:
         """Leaves, as a client that has heard enough."""
-        self.response.close()
+        if hasattr(self, "response"):
+            self.response.close()
         self.connection.close()
 
 
@@ -118,10 +120,10 @@ class Listen:
         self.served: dict[Server, Served] = {}
         self.opened: list[Listening] = []
 
-    def __call__(self, server: Server, notifications: Any = ALL) -> Listening:
+    def __call__(self, server: Server, notifications: Any = ALL, *, wait: bool = True) -> Listening:
         if server not in self.served:
             self.served[server] = Served(server)
-        self.opened.append(Listening(self.served[server].address, notifications))
+        self.opened.append(Listening(self.served[server].address, notifications, wait))
         return self.opened[-1]
 
 
@@ -402,6 +404,61 @@ def test_what_a_source_does_not_accept_is_refused(listen: Listen, accept: Any, e
     refused = listen(made(subscriptions=source), {"toolsListChanged": True})
     assert refused.next()["error"] == error
     assert source.pulled == []
+
+
+def test_a_client_that_leaves_while_the_source_decides_is_let_go(listen: Listen) -> None:
+    class Slow(Told):
+        deciding = threading.Event()
+        left = threading.Event()
+
+        async def accept(self, filter: Filter, context: Context) -> Filter:
+            self.deciding.set()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.left.set()
+            return filter
+
+    source = Slow()
+    server = made(subscriptions=source)
+    one = listen(server, wait=False)
+    assert source.deciding.wait(PATIENCE)
+    one.close()
+    assert source.left.wait(PATIENCE)
+    assert source.contexts == []
+
+
+def test_a_source_may_stop_when_the_listener_is_gone(
+    listen: Listen, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Polling(Told):
+        async def listen(self, filter: Filter, context: Context) -> AsyncIterator[Event]:
+            yield Event.tools_changed()
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                self.over.set()
+                context.check_cancelled()
+
+    source = Polling()
+    hearing = listen(made(subscriptions=source))
+    hearing.accepted()
+    hearing.told()
+    hearing.close()
+    assert source.over.wait(PATIENCE)
+    for served in listen.served.values():
+        served.stop()
+    assert caplog.text == ""
+
+
+def test_a_hundred_listeners_of_one_source_are_told_one_by_one(listen: Listen) -> None:
+    source = Told(*[Event.tools_changed({"n": n}) for n in range(3)])
+    server = made(subscriptions=source)
+    hearing = [listen(server) for _ in range(100)]
+    for one in hearing:
+        one.accepted()
+        assert [one.next()["params"]["_meta"]["n"] for _ in range(3)] == [0, 1, 2]
+    assert len(source.pulled) == 300
 
 
 def test_what_is_like_a_source_is_one(listen: Listen) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -153,3 +155,20 @@ def test_a_disconnect_frees_the_place(narrow: HttpServer) -> None:
         lambda: narrow.send(request("tools/call", {"name": "late", "arguments": {}})).status == 504,
         "a place after the client left",
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere fewer may wait")
+def test_a_crowd_that_comes_at_once_waits_to_be_accepted(server: HttpServer) -> None:
+    if int(Path("/proc/sys/net/core/somaxconn").read_text()) < 500:
+        pytest.skip("this machine lets only few wait")
+    server.signal(signal.SIGSTOP)
+    with ExitStack() as stack:
+        # Whoever finds no place to wait is not told, and would not be connected in time.
+        try:
+            crowd = [stack.enter_context(server.connect()) for _ in range(400)]
+        finally:
+            server.signal(signal.SIGCONT)
+        message = request("server/discover", id="last")
+        body = json.dumps(message).encode()
+        crowd[-1].sendall(head("POST", "/mcp", body, dict(mirrored(message))) + body)
+        assert read_reply(crowd[-1]).json()["id"] == "last"

@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, assert_type
 
 import snodo
@@ -13,12 +13,16 @@ from snodo import (
     Declined,
     DirectoryResource,
     Error,
+    Event,
     FileResource,
+    Filter,
+    Hub,
     Image,
     InputRequest,
     Message,
     Result,
     Server,
+    Source,
     State,
     StaticResource,
     Text,
@@ -195,3 +199,25 @@ def stateful(context: Context) -> Result:
     if state.open(context) is None:
         return Result.input_required(request_state=state.seal({"a": 1}, context, principal="ada"))
     return Result.text("done")
+
+
+class Watching(Source):
+    async def accept(self, filter: Filter, context: Context) -> Filter:
+        return replace(filter, resource_subscriptions=("note://a",))
+
+    async def listen(self, filter: Filter, context: Context) -> AsyncIterator[Event]:
+        if filter.tools_list_changed:
+            yield Event.tools_changed({"a": 1})
+
+
+class Deciding(Source):
+    def accept(self, filter: Filter, context: Context) -> Filter:
+        return Filter(tools_list_changed=True)
+
+
+Server("x", subscriptions=Watching())
+Server("x", subscriptions=False)
+hub = Hub(name="a", max_buffer=1, overflow="drop_newest")
+assert_type(Server("x", subscriptions=hub).notify, Hub)
+assert_type(hub.resource_updated("note://a")["dropped"], int)
+assert_type(hub.stats()["overflow"], Literal["drop_oldest", "drop_newest"])

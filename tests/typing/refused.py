@@ -6,6 +6,7 @@ from snodo import (
     Cache,
     Context,
     Error,
+    Hub,
     Image,
     Message,
     Server,
@@ -82,3 +83,8 @@ def eighth(context: Context) -> None:
 State(3)  # type: ignore[arg-type]
 State(ttl="1")  # type: ignore[arg-type]
 Server("x", secret=3)  # type: ignore[arg-type]
+
+
+Hub(overflow="drop")  # type: ignore[arg-type]
+Hub().publish("tools_changed")  # type: ignore[arg-type]
+Server("x", subscriptions=3)  # type: ignore[arg-type]

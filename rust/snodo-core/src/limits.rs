@@ -77,7 +77,7 @@ pub const NOTICES_PENDING: usize = 1024;
 /// Bytes of log entries that wait for a client that reads slowly. More: the oldest are left out.
 pub const NOTICE_BYTES_PENDING: usize = 1 << 20;
 
-/// URIs in the filter of one subscription, by the protocol's reference. More: -32602.
+/// URIs in the filter of one subscription, which keeps them as long as it is open. More: -32602.
 pub const FILTER_URIS: usize = 1000;
 
 /// Bytes of what a client of the initialize era says of itself, which is kept for its whole session.
@@ -115,7 +115,8 @@ pub struct Limits {
     pub head_timeout: Duration,
     /// Time for an HTTP body to arrive, from the end of its head. Later: HTTP 408.
     pub body_timeout: Duration,
-    /// Open HTTP connections. More: closed unread. As many again as subscriptions may hold.
+    /// Open HTTP connections. More: closed unread. A subscription holds one, so
+    /// there are more of them than of [`Self::streams`].
     pub connections: usize,
     /// Subscriptions open at the same time. More: HTTP 503, -32603 on stdio.
     pub streams: usize,

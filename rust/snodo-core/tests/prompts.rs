@@ -327,6 +327,23 @@ fn other_outcomes_have_their_own_texts() {
 }
 
 #[test]
+fn what_is_called_the_result_of_a_tool_is_no_prompt() {
+    let wrong = failure(-32603, "Prompt returned the wrong result kind", "");
+    for value in [
+        || Value::Text("t".to_owned()),
+        || Value::Structured(b"{}".to_vec()),
+        || Value::Content(br#"[{"type":"text","text":"t"}]"#.to_vec()),
+    ] {
+        let named = Outcome {
+            named: true,
+            ..value().into()
+        };
+        assert_eq!(given(named), wrong, "{:?}", value());
+        assert_ne!(given(value()), wrong, "a plain value");
+    }
+}
+
+#[test]
 fn a_prompt_may_ask_for_input() {
     let value = Value::InputRequired {
         requests: None,

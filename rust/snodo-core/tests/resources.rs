@@ -428,6 +428,23 @@ fn other_outcomes_have_their_own_texts() {
 }
 
 #[test]
+fn what_is_called_the_result_of_a_tool_is_no_read() {
+    let wrong = failure(-32603, "Resource returned the wrong result kind", "");
+    for value in [
+        || Value::Text("t".to_owned()),
+        || Value::Structured(b"{}".to_vec()),
+        || Value::Content(br#"[{"type":"text","text":"t"}]"#.to_vec()),
+    ] {
+        let named = Outcome {
+            named: true,
+            ..value().into()
+        };
+        assert_eq!(given(named), wrong, "{:?}", value());
+        assert_ne!(given(value()), wrong, "a plain value");
+    }
+}
+
+#[test]
 fn a_read_over_the_limit_is_refused() {
     let mut settings = settings();
     settings.limits.result_bytes = 300;
@@ -533,8 +550,10 @@ fn a_read_that_asks_for_input_has_no_cache_hints() {
 fn metadata_of_a_read_is_merged() {
     let mut metadata = Object::new();
     metadata.insert("com.x/y", Json::Int(1));
-    let value = Value::Text(String::new());
-    let (got, _) = given(Outcome { value, metadata });
+    let (got, _) = given(Outcome {
+        metadata,
+        ..Value::Text(String::new()).into()
+    });
     assert!(
         got.contains(r#""_meta":{"com.x/y":1,"io.modelcontextprotocol/serverInfo":"#),
         "{got}"

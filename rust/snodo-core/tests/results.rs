@@ -115,8 +115,8 @@ fn with_metadata(value: Value, metadata: &str) -> String {
         &demo(),
         "greet",
         Outcome {
-            value,
             metadata: object(metadata),
+            ..value.into()
         },
     )
     .0

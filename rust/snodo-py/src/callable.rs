@@ -253,7 +253,10 @@ impl PyCallable {
             return Ok(value.into());
         }
         if let Ok(result) = value.cast::<PyResultValue>() {
-            return result.get().outcome(py, self.terms.result_bytes);
+            return Ok(Outcome {
+                named: true,
+                ..result.get().outcome(py, self.terms.result_bytes)?
+            });
         }
         if let Ok(Some(outcome)) = error::returned(value) {
             return Ok(outcome);

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyList, PyMapping, PyString, PyTuple};
 use pyo3::{IntoPyObjectExt, intern};
 use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
@@ -57,7 +57,7 @@ impl PyResultValue {
                 contents: encode(&listed(
                     &member("contents").unwrap_or_else(|| value.clone()),
                 ))?,
-                ttl_ms: optional(member("ttl_ms").as_ref(), "ttl_ms is not an integer")?,
+                ttl_ms: integer(member("ttl_ms").as_ref(), "ttl_ms is not an integer")?,
                 cache_scope: text("cache_scope"),
             },
             "prompt_get" => Value::PromptGet {
@@ -68,7 +68,7 @@ impl PyResultValue {
             },
             _ => Value::Completion {
                 values: encode(&member("values").unwrap_or_else(|| value.clone()))?,
-                total: optional(
+                total: integer(
                     member("total").as_ref(),
                     "total is not an integer of zero or more",
                 )?,
@@ -78,6 +78,7 @@ impl PyResultValue {
         Ok(Outcome {
             value,
             metadata: self.metadata_object(py)?,
+            named: false,
         })
     }
 
@@ -105,6 +106,17 @@ where
 {
     let read = given.map(PyAnyMethods::extract);
     read.transpose().map_err(|_| Refusal::new(wrong))
+}
+
+/// An integer that may be absent. A boolean is none, though Python counts with it.
+fn integer<'py, T>(given: Option<&Bound<'py, PyAny>>, wrong: &str) -> Result<Option<T>, Refusal>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+{
+    if given.is_some_and(PyAnyMethods::is_instance_of::<PyBool>) {
+        return Err(Refusal::new(wrong));
+    }
+    optional(given, wrong)
 }
 
 fn plain_text(value: &Bound<'_, PyAny>) -> Result<String, Refusal> {
@@ -253,14 +265,13 @@ impl PyResultValue {
     fn completion<'py>(
         py: Python<'py>,
         values: Bound<'py, PyAny>,
-        total: Option<u64>,
+        total: Option<Bound<'py, PyAny>>,
         has_more: Option<bool>,
         metadata: Metadata<'py>,
     ) -> PyResult<Self> {
         if !values.is_instance_of::<PyList>() && !values.is_instance_of::<PyTuple>() {
             return Err(PyTypeError::new_err("values must be a list of strings"));
         }
-        let total = total.map(|total| total.into_bound_py_any(py)).transpose()?;
         let has_more = has_more
             .map(|more| more.into_bound_py_any(py))
             .transpose()?;

@@ -105,7 +105,12 @@ struct Over(Arc<Shared>);
 #[pymethods]
 impl Over {
     fn __call__(&self, _task: &Bound<'_, PyAny>) {
-        if self.0.state().end.is_none() {
+        let mut state = self.0.state();
+        let ended = state.end.is_some();
+        let pump = state.pump.take();
+        drop(state);
+        drop(pump); // here, where Python is at hand, and after the lock
+        if !ended {
             self.0.end(Err(failed()));
         }
     }
@@ -257,7 +262,8 @@ impl Pull {
     /// The source accepts this much.
     fn accept(&self, filter: &Bound<'_, PyAny>) -> PyResult<()> {
         let filter = from_python(filter)?;
-        if let Some(opening) = self.shared.state().opening.take() {
+        let opening = self.shared.state().opening.take();
+        if let Some(opening) = opening {
             // An error means that the listener is gone, which cancels the pump too.
             let _ = opening.send(Ok(filter));
         }
@@ -270,7 +276,8 @@ impl Pull {
             .event_loop
             .bind(py)
             .call_method0(intern!(py, "create_future"))?;
-        self.shared.state().pump = Some(future.clone().unbind());
+        let before = self.shared.state().pump.replace(future.clone().unbind());
+        drop(before);
         self.shared.wake_pump(py)?;
         Ok(future)
     }
@@ -300,7 +307,8 @@ impl Pull {
 
     /// Whether an exception is the source's answer to being opened, and no fault.
     fn refuses(&self, exception: &Bound<'_, PyAny>) -> bool {
-        self.shared.state().opening.is_some() && error::refusal(exception).is_some()
+        let opening = self.shared.state().opening.is_some();
+        opening && error::refusal(exception).is_some()
     }
 
     /// The source has raised.

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -101,6 +102,7 @@ impl HttpServer {
             &options.allowed_hosts,
             &options.allowed_origins,
         )?;
+        make_room(service.limits().connections);
         let endpoint = Arc::new(Endpoint::new(service, path, gate, options.legacy_sse));
         Ok(Self {
             socket,
@@ -162,6 +164,28 @@ impl HttpServer {
     }
 }
 
+/// Connections that may wait to be accepted. Listeners come back all at once when a server is restarted.
+const BACKLOG: i32 = 1024;
+
+/// File descriptors for everything but connections.
+const OWN_FILES: u64 = 256;
+
+/// Lets the process have as many files open as the limits allow connections, as far as the system lets
+/// it: what many systems begin with is less.
+fn make_room(connections: usize) {
+    let wanted = OWN_FILES.saturating_add(connections as u64);
+    let limit = getrlimit(Resource::Nofile);
+    let possible = limit.maximum.map_or(wanted, |most| most.min(wanted));
+    if limit.current.is_some_and(|current| current < possible) {
+        let raised = Rlimit {
+            current: Some(possible),
+            ..limit
+        };
+        // Refused, it is as before: connections wait until others close.
+        let _ = setrlimit(Resource::Nofile, raised);
+    }
+}
+
 /// How long to wait when there are no file descriptors left: closing connections give some back.
 const EXHAUSTED: Duration = Duration::from_millis(50);
 
@@ -209,6 +233,8 @@ fn listen(host: &str, port: u16) -> Result<(StdListener, SocketAddr), BindError>
         .map_err(|_| BindError::NoAddress(host.to_owned()))?
         .collect();
     let socket = StdListener::bind(&addresses[..]).map_err(fail)?;
+    // Said anew: the standard library lets 128 wait, of whom the rest would knock again after a second.
+    rustix::net::listen(&socket, BACKLOG).map_err(|error| fail(error.into()))?;
     socket.set_nonblocking(true).map_err(fail)?;
     let address = socket.local_addr().map_err(fail)?;
     Ok((socket, address))

@@ -385,6 +385,7 @@ async fn a_thousand_listeners_hear_the_last_of_a_storm() {
         hub.publish(Event::new(Change::ToolsList, metadata).expect("a good event"));
     }
     assert_eq!(hub.stats().queued, 100 * 1000);
+    assert!(size_of::<Listening>() <= 256, "{}", size_of::<Listening>());
     for mut one in listening {
         let heard = all_said(&mut one);
         assert_eq!(heard.len(), 100);

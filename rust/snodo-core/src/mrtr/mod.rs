@@ -4,6 +4,7 @@
 
 mod elicitation;
 mod form;
+mod format;
 mod request;
 mod roots;
 mod sampling;

@@ -26,6 +26,20 @@ pub struct Outcome {
     pub value: Value,
     /// Members for the result's `_meta`.
     pub metadata: Object,
+    /// Whether the handler named the kind, instead of giving a plain value to be taken as one.
+    pub named: bool,
+}
+
+impl Outcome {
+    /// Whether this is what only a tool gives. A text that is read or a message stands as a plain value
+    /// for what its component gives; called the text of a tool it does not.
+    pub(crate) fn is_of_tools(&self) -> bool {
+        let kind = matches!(
+            self.value,
+            Value::Text(_) | Value::Structured(_) | Value::Content(_)
+        );
+        self.named && kind
+    }
 }
 
 /// The kinds of result, and what each carries.
@@ -86,6 +100,7 @@ impl From<Value> for Outcome {
         Self {
             value,
             metadata: Object::new(),
+            named: false,
         }
     }
 }

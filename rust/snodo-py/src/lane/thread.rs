@@ -34,6 +34,9 @@ const PATIENCE: Duration = Duration::from_millis(2);
 const WATCH_ROUNDS: u32 = 10;
 /// How long a thread without work is kept.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// How long calls that still run at the end of the process are left to find out by themselves; half of
+/// all the time they get at most.
+const COURTESY: Duration = Duration::from_millis(200);
 
 /// The queue and its threads.
 pub(crate) struct ThreadLane {
@@ -144,6 +147,7 @@ impl ThreadLane {
     }
 
     /// Makes the calls that still run raise `SystemExit`, and waits for them to end. Whether all have.
+    /// Those that look whether they were cancelled get a moment to end by themselves.
     ///
     /// A thread that comes back to Python while the interpreter is being taken down is ended by
     /// unwinding, which Rust's frames do not survive: so none should be left by then.
@@ -165,8 +169,10 @@ impl ThreadLane {
             if begun.elapsed() > patience {
                 return false;
             }
-            for ident in running {
-                interrupt(py, ident);
+            if begun.elapsed() > COURTESY.min(patience / 2) {
+                for ident in running {
+                    interrupt(py, ident);
+                }
             }
             py.detach(|| thread::sleep(Duration::from_millis(20)));
         }

@@ -17,7 +17,9 @@ pub(super) fn write(
     outcome: &Outcome,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    let Outcome { value, metadata } = outcome;
+    let Outcome {
+        value, metadata, ..
+    } = outcome;
     let registry = &runtime.registry;
     let mut given_meta = None;
     match (target, value) {
@@ -28,6 +30,7 @@ pub(super) fn write(
             return Err(Error::internal(text));
         }
         (Target::Tool(_), value) => given_meta = tool(revision, target, value, out)?,
+        (_, _) if outcome.is_of_tools() => return Err(target.wrong_kind()),
         (Target::Resource { at, uri }, value) => {
             read(
                 target,

@@ -19,7 +19,9 @@ pub(super) fn write(
     outcome: &Outcome,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
-    let Outcome { value, metadata } = outcome;
+    let Outcome {
+        value, metadata, ..
+    } = outcome;
     let mut given_meta = None;
     match (target, value) {
         (Target::Matcher(_), _) => return Err(target.failed()),
@@ -31,6 +33,7 @@ pub(super) fn write(
             input_required(requests.as_deref(), state.as_deref(), context, out)?;
         }
         (Target::Tool(_), value) => given_meta = tool(value, context, out)?,
+        (_, _) if outcome.is_of_tools() => return Err(target.wrong_kind()),
         (Target::Resource { at, uri }, value) => {
             let resource = &runtime.registry.resources[*at];
             read(target, value, uri, resource.mime_type.as_deref(), out)?;
