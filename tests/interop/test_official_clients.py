@@ -205,6 +205,4 @@ def test_an_official_client_answers_hears_and_listens(
         {"promptsListChanged": True, "resourceSubscriptions": ["note://2"]},
     ]
     assert seen["changes"] == ["tools", "note://1", "note://2"]
-    # Over stdio the specification wants `notifications/cancelled` before the completion, and both
-    # clients take that alone for the end.
-    assert seen["ends"] == ["local", "graceful" if transport == "http" else "remote"]
+    assert seen["ends"] == ["local", "graceful"]

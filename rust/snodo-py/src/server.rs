@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::runtime::Runtime;
+use snodo_server::beside::Beside;
 use snodo_server::bind::{BindError, HttpOptions, HttpServer};
 use snodo_server::cancel::CancelToken;
 use snodo_server::handler::Handler;
@@ -67,10 +68,13 @@ impl PyRuntime {
                 service.with_source(Arc::new(hub.get().hub.clone()))
             } else {
                 source_waits = true;
-                service.with_source(Arc::new(PySource {
-                    source: Arc::new(source.unbind()),
-                    event_loop: event_loop.clone(),
-                    state: terms.state.clone(),
+                service.with_source(Arc::new(Beside {
+                    source: Arc::new(PySource {
+                        source: Arc::new(source.unbind()),
+                        event_loop: event_loop.clone(),
+                        state: terms.state.clone(),
+                    }),
+                    hub: given.hub()?.unwrap_or_default(),
                 }))
             };
         }
