@@ -10,6 +10,7 @@ from driver.handshake import (
     INITIALIZED,
     Handshake,
     HttpHandshake,
+    SseHandshake,
     StdioHandshake,
     initialize,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "ProcessSession",
     "Refusal",
     "Session",
+    "SseHandshake",
     "StdioHandshake",
     "StdioServer",
     "StdioSession",

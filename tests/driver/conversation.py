@@ -165,6 +165,12 @@ class HttpConversation(Conversation):
         """Whether the first event was nothing but an id."""
         return self._events.primed
 
+    def wait_for_priming(self, timeout: float = 10) -> None:
+        """Waits for the event that is nothing but an id."""
+        self._until = time.monotonic() + timeout
+        while not self.primed:
+            self._waiting.extend(self._events.feed(self._chunk()))
+
     def wait_for_end(self, timeout: float = 10) -> list[Message]:
         """Waits for the end of the stream; gives what came until then."""
         self._until = time.monotonic() + timeout

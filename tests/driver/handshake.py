@@ -5,11 +5,13 @@ They say who they are once, are asked by requests of the server, and hear of cha
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
+import socket
 import threading
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from driver.conversation import Conversation, HttpConversation, StdioConversation
@@ -168,29 +170,27 @@ class HttpHandshake(Handshake):
         assert self.delete().status == 204
 
 
-class StdioHandshake(Handshake):
-    """A server on a pipe, which is one session."""
+class Piped(Handshake):
+    """All that a server says comes the same way, and is handed to whom it belongs."""
 
-    transport = "stdio"
-
-    def __init__(
-        self, server: StdioServer, revision: str, capabilities: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, revision: str, capabilities: dict[str, Any] | None) -> None:
         super().__init__()
-        self.server, self.revision = server, revision
+        self.revision = revision
         self.capabilities = ABLE if capabilities is None else capabilities
-        self._writing = threading.Lock()
         self._arrived = threading.Lock()
         self._conversations: list[_Lines] = []
         self._changes = _Unasked({})
-        self.opened = server.ask(initialize(revision, self.capabilities))["result"]
-        assert self.opened["protocolVersion"] == revision
-        self.say(INITIALIZED)
-        threading.Thread(target=self._collect, daemon=True).start()
 
-    def _collect(self) -> None:
-        while (line := self.server._lines.get()) is not None:
-            message = json.loads(line)
+    def open(self, messages: Iterator[dict[str, Any]]) -> None:
+        """Shakes hands; from then on `messages` is what the server says."""
+        self.say(initialize(self.revision, self.capabilities))
+        self.opened = next(messages)["result"]
+        assert self.opened["protocolVersion"] == self.revision
+        self.say(INITIALIZED)
+        threading.Thread(target=self._collect, args=(messages,), daemon=True).start()
+
+    def _collect(self, messages: Iterator[dict[str, Any]]) -> None:
+        for message in messages:
             with self._arrived:
                 owners = [each for each in self._conversations if each.owns(message)]
                 for owner in owners:
@@ -212,12 +212,27 @@ class StdioHandshake(Handshake):
     def _cancel(self, conversation: Conversation) -> None:
         self.notify("cancelled", requestId=conversation.message["id"])
 
+    def changes(self) -> Conversation:
+        return self._changes
+
+
+class StdioHandshake(Piped):
+    """A server on a pipe, which is one session."""
+
+    transport = "stdio"
+
+    def __init__(
+        self, server: StdioServer, revision: str, capabilities: dict[str, Any] | None = None
+    ) -> None:
+        super().__init__(revision, capabilities)
+        self.server = server
+        self._writing = threading.Lock()
+        lines = iter(server._lines.get, None)
+        self.open(json.loads(line) for line in lines)
+
     def say(self, message: dict[str, Any]) -> None:
         with self._writing:
             self.server.write_message(message)
-
-    def changes(self) -> Conversation:
-        return self._changes
 
     def log(self) -> str:
         return self.server.log()
@@ -227,6 +242,62 @@ class StdioHandshake(Handshake):
 
     def close(self) -> None:
         self.server.close()
+
+
+class SseHandshake(Piped):
+    """A stream of events down and a post box up: HTTP+SSE of 2024-11-05."""
+
+    transport = "http"
+
+    def __init__(
+        self,
+        server: HttpServer,
+        revision: str = "2024-11-05",
+        capabilities: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(revision, capabilities)
+        self.server = server
+        self.connection = server.connect(60)
+        self.connection.sendall(
+            head("GET", "/sse", headers={"Accept": "text/event-stream", "Content-Type": None})
+        )
+        events = self._events()
+        kind, self.box = next(events)
+        assert kind == "endpoint"
+        self.open(json.loads(text) for _, text in events)
+
+    def _events(self) -> Iterator[tuple[str, str]]:
+        with self.connection, self.connection.makefile("rb") as lines:
+            status = lines.readline()
+            assert status.split()[1] == b"200", status
+            while lines.readline() != b"\r\n":
+                """The headers."""
+            text = b""
+            while size := int(lines.readline() or b"0", 16):
+                text += lines.read(size)
+                lines.readline()
+                *blocks, text = text.split(b"\n\n")
+                for block in blocks:
+                    if not block.startswith(b":"):
+                        event, _, data = block.decode().partition("\n")
+                        yield event.removeprefix("event: "), data.removeprefix("data: ")
+
+    def say(self, message: dict[str, Any]) -> None:
+        body = json.dumps(message).encode()
+        with self.server.connect() as connection:
+            connection.sendall(head("POST", self.box, body) + body)
+            reply = read_reply(connection)
+        assert (reply.status, reply.body) == (202, b""), reply
+
+    def log(self) -> str:
+        return self.server.log()
+
+    def wait_for_log(self, text: str) -> str:
+        return self.server.wait_for_log(text, 5)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Lines(StdioConversation):

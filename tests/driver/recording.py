@@ -147,16 +147,17 @@ class Request:
 
     verb: str
     headers: dict[str, str]
+    path: str = ""
     body: bytearray = field(default_factory=bytearray)
 
     def talk(self) -> Talk:
         """To whom an answer is given, and in which revision."""
         message = parsed(bytes(self.body))
         header = self.headers.get("mcp-protocol-version")
-        session = _sessions.get(self.headers.get("mcp-session-id", ""))
+        box = self.path.partition("?session=")[2]
+        session = _sessions.get(box or self.headers.get("mcp-session-id", ""))
         named = named_revision(message)
         if session is not None and named is None and header != schemas.NEWEST:
-            session.ask(message)
             return session
         talk = Talk()
         if named is not None:
@@ -200,6 +201,11 @@ class Recorded(socket.socket):
         self.overheard.received(data)
         return data
 
+    def recv_into(self, buffer: Any, size: int = 0, flags: int = 0, /) -> int:
+        count = super().recv_into(buffer, size, flags)
+        self.overheard.received(bytes(memoryview(buffer)[:count]))
+        return count
+
     overheard: Overheard
 
 
@@ -222,13 +228,16 @@ class Overheard:
     def _read_requests(self, reader: Reader) -> Steps:
         while True:
             line, headers = yield from reader.head()
-            request = Request(line.split(" ")[0], headers)
+            verb, path, _ = line.split(" ", 2)
+            request = Request(verb, headers, path)
             self._requests.append(request)
             if headers.get("transfer-encoding") == "chunked":
                 while chunk := (yield from reader.chunk()):
                     request.body += chunk
             else:
                 request.body += yield from reader.exactly(int(headers.get("content-length", "0")))
+            # Before the answer, which may come elsewhere.
+            request.talk().ask(parsed(bytes(request.body)))
 
     def _read_responses(self, reader: Reader) -> Steps:
         while True:
@@ -245,8 +254,10 @@ class Overheard:
                 while chunk := (yield from reader.chunk()):
                     *blocks, events = (events + chunk).split(b"\n\n")
                     for line in b"\n".join(blocks).split(b"\n"):
-                        if line.startswith(b"data: {"):
+                        if line.startswith((b"data: {", b"data: [")):
                             say(line.removeprefix(b"data: "), talk, headers)
+                        elif line.startswith(b"data: /"):
+                            _sessions[line.decode().partition("?session=")[2]] = talk
             else:
                 body = yield from reader.exactly(int(headers.get("content-length", "0")))
                 if headers.get("content-type") == "application/json":
