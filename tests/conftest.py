@@ -1,14 +1,20 @@
-"""The one fixture features share: a server given as text, reached over each transport."""
+"""The one fixture features share: a server given as text, reached over each transport.
+
+And what all tests share: whatever a server says to them is held to the official schemas.
+"""
 
 from __future__ import annotations
 
+import functools
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from driver import DirectSession, HttpSession, Session, StdioSession
+from driver import DirectSession, HttpSession, Session, StdioSession, recording
+from snodo import Server
 
 TRANSPORTS: dict[str, Callable[[Path], Session]] = {
     "http": HttpSession,
@@ -17,6 +23,30 @@ TRANSPORTS: dict[str, Callable[[Path], Session]] = {
 }
 
 Serve = Callable[[str], Session]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def recorded() -> Iterator[None]:
+    """Overhears what is answered in this process; the drivers see to the rest."""
+    handle = Server.handle
+
+    @functools.wraps(handle)
+    def overheard(self: Server, message: Any) -> Any:
+        answer = handle(self, message)
+        recording.handled(message, answer)
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Server, "handle", overheard)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _official(recorded: None) -> Iterator[None]:
+    """Fails a test in which a server said what breaks the schema of the revision it spoke."""
+    yield
+    found = recording.complaints()
+    assert not found, "\n".join(found)
 
 
 @pytest.fixture(scope="session")

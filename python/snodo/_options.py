@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-PROTOCOLS = ("2026-07-28",)
+PROTOCOLS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Revisions a server can speak, newest first."""
 
 _VALIDATORS = ("full", "basic", "passthrough")
@@ -28,6 +28,10 @@ _COUNTS = (
     "queued",
     "result_bytes",
     "input_rounds",
+    "batch",
+    "sessions",
+    "replay_events",
+    "replay_bytes",
 )
 _TIMES = (
     "head_timeout",
@@ -36,6 +40,8 @@ _TIMES = (
     "eof_timeout",
     "drain_timeout",
     "keep_alive_interval",
+    "session_idle",
+    "answer_timeout",
 )
 
 

@@ -67,6 +67,7 @@ def http(
     path: str,
     allowed_hosts: Sequence[str] | None,
     allowed_origins: Sequence[str] | None,
+    legacy_sse: bool = False,
     signals: bool = False,
     on_started: Callable[[str], None] | None = None,
 ) -> Start:
@@ -80,6 +81,7 @@ def http(
             path=path,
             allowed_hosts=list(allowed_hosts or ()),
             allowed_origins=list(allowed_origins or ()),
+            legacy_sse=legacy_sse,
             signals=signals,
         )
 

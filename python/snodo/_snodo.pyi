@@ -585,6 +585,7 @@ class Runtime:
         path: str,
         allowed_hosts: list[str],
         allowed_origins: list[str],
+        legacy_sse: bool,
         signals: bool,
     ) -> Serving:
         """Bind and begin to serve HTTP.

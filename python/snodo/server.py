@@ -387,6 +387,7 @@ class Server:
         path: str = "/mcp",
         allowed_hosts: Sequence[str] | None = None,
         allowed_origins: Sequence[str] | None = None,
+        legacy_sse: bool = False,
         threads: int | None = None,
         debug: bool = False,
         stdout_fd: int | None = None,
@@ -402,6 +403,8 @@ class Server:
             path: Path of the endpoint, for HTTP.
             allowed_hosts: ``Host`` names accepted beside the loopback ones.
             allowed_origins: ``Origin`` values accepted beside the loopback ones.
+            legacy_sse: Whether hosts that only know HTTP+SSE of 2024-11-05 are served too, at
+                ``/sse`` and ``/messages``.
             threads: Most threads for plain functions; None for the server's own setting.
             debug: Show exceptions of tools to the client.
             stdout_fd: The protocol's descriptor, when standard output was taken already.
@@ -434,6 +437,7 @@ class Server:
                 path=path,
                 allowed_hosts=allowed_hosts,
                 allowed_origins=allowed_origins,
+                legacy_sse=legacy_sse,
                 signals=True,
                 on_started=self._say if on_started is None else on_started,
             )
@@ -450,6 +454,7 @@ class Server:
         path: str = "/mcp",
         allowed_hosts: Sequence[str] | None = None,
         allowed_origins: Sequence[str] | None = None,
+        legacy_sse: bool = False,
         on_started: Callable[[str], None] | None = None,
     ) -> None:
         """Serve HTTP on the running loop until cancelled. Signals stay the caller's.
@@ -460,6 +465,8 @@ class Server:
             path: Path of the endpoint.
             allowed_hosts: ``Host`` names accepted beside the loopback ones.
             allowed_origins: ``Origin`` values accepted beside the loopback ones.
+            legacy_sse: Whether hosts that only know HTTP+SSE of 2024-11-05 are served too, at
+                ``/sse`` and ``/messages``.
             on_started: Called with the URL once it is served.
 
         Raises:
@@ -477,6 +484,7 @@ class Server:
             path=path,
             allowed_hosts=allowed_hosts,
             allowed_origins=allowed_origins,
+            legacy_sse=legacy_sse,
             on_started=on_started,
         )
         await _serving.serve(runtime, start, self._lifespan)

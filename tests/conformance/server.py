@@ -100,6 +100,15 @@ async def test_tool_with_progress(context: Context) -> str:
     return "Tool with progress completed."
 
 
+@server.tool
+async def test_tool_with_logging(context: Context) -> str:
+    """Log three times."""
+    for said in ("execution started", "processing data", "execution completed"):
+        context.log("info", f"Tool {said}")
+        await asyncio.sleep(0.05)
+    return "Tool with logging completed."
+
+
 # Resources, direct and by template
 
 server.add(
@@ -116,6 +125,13 @@ server.add(
         description="An image that never changes.",
         mime_type="image/png",
         data=base64.b64decode(PNG),
+    ),
+    StaticResource(
+        "test://watched-resource",
+        name="watched-resource",
+        description="A text that clients subscribe to.",
+        mime_type="text/plain",
+        text="This is the content of the watched resource.",
     ),
 )
 
@@ -260,6 +276,76 @@ def test_trigger_prompt_change() -> str:
     """Tell listeners that the prompts changed."""
     server.notify.prompts_changed()
     return "Told."
+
+
+# What clients that open with a handshake are asked: the same way
+
+
+@server.tool
+def test_sampling(prompt: str, context: Context) -> str:
+    """Ask the client's model."""
+    answer = context.ask("answer", sampling.create_message(prompt, 100)).value
+    return f"LLM response: {answer.text}"
+
+
+@server.tool
+def test_elicitation(message: str, context: Context) -> str:
+    """Ask the user for a name and an address."""
+    answer = context.ask("user", elicit.form(message, {"username": str, "email": str}))
+    return f"User response: {answer.action}"
+
+
+@server.tool
+def test_elicitation_sep1034_defaults(context: Context) -> str:
+    """Ask with something filled in everywhere."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "default": "John Doe"},
+            "age": {"type": "integer", "default": 30},
+            "score": {"type": "number", "default": 95.5},
+            "status": {
+                "type": "string",
+                "enum": ["active", "inactive", "pending"],
+                "default": "active",
+            },
+            "verified": {"type": "boolean", "default": True},
+        },
+        "required": [],
+    }
+    answer = context.ask("user", elicit.form("Please review and update.", schema))
+    return f"Elicitation completed: {answer.action}"
+
+
+@server.tool
+def test_elicitation_sep1330_enums(context: Context) -> str:
+    """Ask for choices of every kind."""
+    titled = [{"const": f"value{n}", "title": f"Option {n}"} for n in (1, 2, 3)]
+    plain = ["option1", "option2", "option3"]
+    schema = {
+        "type": "object",
+        "properties": {
+            "untitledSingle": {"type": "string", "enum": plain},
+            "titledSingle": {"type": "string", "oneOf": titled},
+            "legacyEnum": {
+                "type": "string",
+                "enum": ["opt1", "opt2", "opt3"],
+                "enumNames": ["Option One", "Option Two", "Option Three"],
+            },
+            "untitledMulti": {"type": "array", "items": {"type": "string", "enum": plain}},
+            "titledMulti": {"type": "array", "items": {"anyOf": titled}},
+        },
+        "required": [],
+    }
+    answer = context.ask("user", elicit.form("Please select options.", schema))
+    return f"Elicitation completed: {answer.action}"
+
+
+@server.tool
+async def test_reconnection() -> str:
+    """Take long enough for the client to lose its connection and come back."""
+    await asyncio.sleep(2)
+    return "Reconnection test completed."
 
 
 # Tools that ask back, the plain way

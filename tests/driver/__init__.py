@@ -5,6 +5,15 @@ Nothing here knows what an answer should be; that is each test's to say.
 
 from driver.conversation import Conversation, Events, HttpConversation
 from driver.direct import DirectSession
+from driver.handshake import (
+    HANDSHAKES,
+    INITIALIZED,
+    Handshake,
+    HttpHandshake,
+    SseHandshake,
+    StdioHandshake,
+    initialize,
+)
 from driver.http import HttpReply, HttpServer, HttpSession, exchange, head, read_reply
 from driver.messages import (
     ABLE,
@@ -22,12 +31,16 @@ from driver.stdio import StdioServer, StdioSession
 
 __all__ = [
     "ABLE",
+    "HANDSHAKES",
+    "INITIALIZED",
     "SUBSCRIPTION",
     "VERSION",
     "Conversation",
     "DirectSession",
     "Events",
+    "Handshake",
     "HttpConversation",
+    "HttpHandshake",
     "HttpReply",
     "HttpServer",
     "HttpSession",
@@ -35,11 +48,14 @@ __all__ = [
     "ProcessSession",
     "Refusal",
     "Session",
+    "SseHandshake",
+    "StdioHandshake",
     "StdioServer",
     "StdioSession",
     "event",
     "exchange",
     "head",
+    "initialize",
     "meta",
     "read_reply",
     "request",

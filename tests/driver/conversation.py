@@ -17,6 +17,9 @@ Message = dict[str, Any]
 class Conversation(ABC):
     """What a server says of one request, in order, up to its answer."""
 
+    # Whether the server may ask, while the request waits: clients that open with a handshake.
+    askable = False
+
     def __init__(self, message: Message) -> None:
         self.message = message
         self.answered = False
@@ -38,11 +41,12 @@ class Conversation(ABC):
         message = self._receive(timeout)
         assert message.get("jsonrpc") == "2.0", message
         if "method" in message:
-            assert "id" not in message, f"a server sends no requests: {message}"
+            assert self.askable or "id" not in message, f"a server sends no requests: {message}"
         else:
             assert ("result" in message) != ("error" in message), message
-            assert message["id"] == self.message["id"], message
-            assert type(message["id"]) is type(self.message["id"]), message
+            if "id" in self.message:  # else it is the rest of another one
+                assert message["id"] == self.message["id"], message
+                assert type(message["id"]) is type(self.message["id"]), message
             self.answered = True
         return message
 
@@ -78,10 +82,17 @@ class Conversation(ABC):
 
 
 class Events:
-    """Server-sent events as the protocol has them, read strictly: a message each, or a comment."""
+    """Server-sent events as the protocol has them, read strictly: a message each, or a comment.
 
-    def __init__(self) -> None:
+    Those of a session are numbered: each has an id to come back with, and one that is nothing but
+    an id may be the first.
+    """
+
+    def __init__(self, *, numbered: bool = False) -> None:
         self.comments = 0
+        self.ids: list[str] = []
+        self.primed = False
+        self._numbered = numbered
         self._text = b""
 
     def feed(self, data: bytes) -> list[Message]:
@@ -93,6 +104,14 @@ class Events:
                 assert b"\n" not in block, block
                 self.comments += 1
                 continue
+            if self._numbered:
+                id, _, block = block.partition(b"\n")
+                assert id.startswith(b"id: "), id[:500]
+                self.ids.append(id.removeprefix(b"id: ").decode())
+                if block == b"retry: 1000\ndata: ":
+                    assert len(self.ids) == 1, "an event of nothing but an id comes first"
+                    self.primed = True
+                    continue
             event, _, text = block.partition(b"\n")
             assert event == b"event: message", block[:500]
             assert text.startswith(b"data: "), block[:500]
@@ -111,7 +130,9 @@ class Events:
 class HttpConversation(Conversation):
     """A response that is read as it comes: one JSON object, or server-sent events."""
 
-    def __init__(self, connection: socket.socket, message: Message) -> None:
+    def __init__(
+        self, connection: socket.socket, message: Message, *, numbered: bool = False
+    ) -> None:
         super().__init__(message)
         self.connection = connection
         self.status = 0
@@ -119,7 +140,7 @@ class HttpConversation(Conversation):
         # A stream so far, without its framing.
         self.body = bytearray()
         self._received = bytearray()
-        self._events = Events()
+        self._events = Events(numbered=numbered)
         self._waiting: deque[Message] = deque()
         self._ended = False
         self._until = 0.0
@@ -133,6 +154,32 @@ class HttpConversation(Conversation):
     def comments(self) -> int:
         """How many comments came so far."""
         return self._events.comments
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the events so far."""
+        return self._events.ids
+
+    @property
+    def primed(self) -> bool:
+        """Whether the first event was nothing but an id."""
+        return self._events.primed
+
+    def wait_for_priming(self, timeout: float = 10) -> None:
+        """Waits for the event that is nothing but an id."""
+        self._until = time.monotonic() + timeout
+        while not self.primed:
+            self._waiting.extend(self._events.feed(self._chunk()))
+
+    def wait_for_end(self, timeout: float = 10) -> list[Message]:
+        """Waits for the end of the stream; gives what came until then."""
+        self._until = time.monotonic() + timeout
+        while not self._ended:
+            self._waiting.extend(self._events.feed(self._chunk()))
+        self._events.end()
+        self.connection.close()
+        said, self._waiting = list(self._waiting), deque()
+        return said
 
     def wait_for_comment(self, timeout: float = 10) -> None:
         """Waits for one more comment; messages that come meanwhile are kept."""

@@ -13,6 +13,7 @@ from typing import Any
 from driver.conversation import HttpConversation
 from driver.messages import PREFIX, ProcessSession
 from driver.process import Process
+from driver.recording import Recorded
 
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
@@ -53,7 +54,7 @@ class HttpServer(Process):
 
     def connect(self, timeout: float = 10) -> socket.socket:
         """A new connection; every operation on it is bounded by `timeout`."""
-        connection = socket.create_connection((self.host, self.port), timeout)
+        connection = Recorded.connect_to((self.host, self.port), timeout)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 

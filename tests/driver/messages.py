@@ -80,6 +80,12 @@ class Session(ABC):
     def close(self) -> None:
         """Ends the server."""
 
+    def compose(
+        self, method: str, params: dict[str, Any] | None = None, *, id: Any, **meta_fields: Any
+    ) -> dict[str, Any]:
+        """A complete request of the revision that is spoken."""
+        return request(method, params, id=id, **meta_fields)
+
     def ask(
         self,
         method: str,
@@ -89,7 +95,7 @@ class Session(ABC):
         **meta_fields: Any,
     ) -> dict[str, Any]:
         """The result of a request; raises `Refusal` when the answer is an error."""
-        message = request(method, params, id=next(self._ids), **meta_fields)
+        message = self.compose(method, params, id=next(self._ids), **meta_fields)
         status, response = self.send(message, timeout=timeout)
         assert response.get("jsonrpc") == "2.0", response
         if "error" in response:
@@ -202,6 +208,14 @@ class Session(ABC):
         params = {"name": tool, "arguments": arguments or {}}
         return self.rounds("tools/call", params, answers, **options)
 
+    def questioned(
+        self, method: str, params: dict[str, Any], answer: Callable[[dict[str, Any]], Any]
+    ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+        """A request whose every question is answered: the questions, and the result."""
+        rounds, result = self.rounds(method, params, lambda _key, question: answer(question))
+        asked = [each.get("inputRequests", {}).values() for each in rounds]
+        return [question for questions in asked for question in questions], result
+
     def refusal(self, method: str, params: dict[str, Any], **options: Any) -> Refusal:
         """The error of a request that must fail."""
         try:
@@ -245,7 +259,7 @@ class ProcessSession(Session):
         if level is not None:
             meta_fields["logLevel"] = level
         id = meta_fields.pop("id", f"{method} {next(self._ids)}")
-        return self.converse(request(method, params, id=id, **meta_fields))
+        return self.converse(self.compose(method, params, id=id, **meta_fields))
 
     def begin_call(
         self, tool: str, arguments: dict[str, Any] | None = None, **options: Any

@@ -11,6 +11,7 @@ from typing import Any
 from driver.conversation import StdioConversation
 from driver.messages import SUBSCRIPTION, ProcessSession
 from driver.process import Process
+from driver.recording import Lines
 
 
 class StdioServer(Process):
@@ -20,17 +21,20 @@ class StdioServer(Process):
         super().__init__(target, "--stdio", *options, **settings)
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._ended = False
+        self._recorded = Lines()
         threading.Thread(target=self._read_stdout, daemon=True).start()
 
     def _read_stdout(self) -> None:
         assert self.popen.stdout is not None
         for line in self.popen.stdout:
+            self._recorded.received(line)
             self._lines.put(line)
         self._lines.put(None)
 
     def write(self, data: bytes) -> None:
         """Writes bytes as they are."""
         assert self.popen.stdin is not None
+        self._recorded.sent(data)
         self.popen.stdin.write(data)
         self.popen.stdin.flush()
 

@@ -284,7 +284,13 @@ def add(a: int, b: int) -> int:
 
 def test_discovery_tells_who_serves_what(serve: Any) -> None:
     discovered = serve(IDENTITY).ask("server/discover")
-    assert discovered["supportedVersions"] == ["2026-07-28"]
+    assert discovered["supportedVersions"] == [
+        "2026-07-28",
+        "2025-11-25",
+        "2025-06-18",
+        "2025-03-26",
+        "2024-11-05",
+    ]
     assert discovered["capabilities"] == {"logging": {}, "tools": {"listChanged": True}}
     assert discovered["instructions"] == "Look things up in the shop."
     assert discovered["resultType"] == "complete"

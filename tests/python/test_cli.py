@@ -306,7 +306,13 @@ def test_inspect_tells_the_catalogue_and_its_gaps(run: Run, write: Write) -> Non
     assert "greet: argument times has no description" in text
     offer = json.loads(run("inspect", "app.py", "--format", "json").stdout)
     assert offer["server"]["name"] == "greeter"
-    assert offer["revisions"] == ["2026-07-28"]
+    assert offer["revisions"] == [
+        "2026-07-28",
+        "2025-11-25",
+        "2025-06-18",
+        "2025-03-26",
+        "2024-11-05",
+    ]
     assert [tool["name"] for tool in offer["tools"]] == ["greet"]
     assert offer["instructions"] == "Be polite."
     page = run("inspect", "app.py", "--format", "markdown").stdout
@@ -564,7 +570,8 @@ def test_serve_says_url_revisions_and_counts_in_one_line(serve: Serve) -> None:
     stderr, server = serve("--port", "0", "--path", "/tools")
     line = stderr.readline()
     assert re.fullmatch(
-        r"snodo: greeter 1\.2\.3 on http://127\.0\.0\.1:\d+/tools \(MCP 2026-07-28; 1 tool\)\n",
+        r"snodo: greeter 1\.2\.3 on http://127\.0\.0\.1:\d+/tools "
+        r"\(MCP 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05; 1 tool\)\n",
         line,
     ), line
     server.send_signal(signal.SIGTERM)

@@ -86,7 +86,7 @@ def test_options_become_plain_settings() -> None:
         ({"discover_cache": (1, "public")}, "discover_cache must be a Cache"),
         (
             {"limits": {"bodies": 1}},
-            "has no 'bodies'; did you mean 'body_bytes'? there are body_bytes",
+            "has no 'bodies'; did you mean 'body_bytes'? there are answer_timeout",
         ),
         ({"limits": {"body_bytes": -1}}, "body_bytes"),
         ({"limits": {"head_timeout": 0}}, "head_timeout"),
@@ -95,7 +95,7 @@ def test_options_become_plain_settings() -> None:
         ({"timeout": "1"}, "timeout must be a number of seconds"),
         ({"threads": 0}, "threads must be an int above zero"),
         ({"debug": 1}, "debug must be a boolean"),
-        ({"protocols": ["1999-01-01"]}, "there are 2026-07-28"),
+        ({"protocols": ["1999-01-01"]}, "there are 2026-07-28, 2025-11-25"),
         ({"protocols": []}, "at least one revision"),
         ({"heartbeat": 0}, "heartbeat must be a number of seconds above zero, not 0"),
         ({"heartbeat": True}, "heartbeat must be a number of seconds above zero, not True"),
@@ -301,7 +301,7 @@ def test_a_lifespan_that_is_a_plain_context_manager_is_refused_where_it_is_writt
     [
         ("call_timeout", r"Server\(timeout="),
         ("body_byte", "did you mean 'body_bytes'"),
-        ("nothing", "there are body_bytes"),
+        ("nothing", "there are answer_timeout"),
     ],
 )
 def test_a_limit_that_is_not_there_is_answered_with_what_is(name: str, text: str) -> None:

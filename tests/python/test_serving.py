@@ -193,7 +193,9 @@ def test_running_over_http_says_where(write_app: Callable[[str], Path]) -> None:
             assert process.stderr is not None
             line = process.stderr.readline()
             assert line.startswith("snodo: told 1.0.0 on http://127.0.0.1:")
-            assert line.endswith("/mcp (MCP 2026-07-28; 1 tool)\n")
+            assert line.endswith(
+                "/mcp (MCP 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05; 1 tool)\n"
+            )
         finally:
             process.kill()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -216,7 +217,7 @@ def test_two_posts_with_one_id_do_not_know_of_each_other(server: HttpServer) -> 
         assert [read_reply(connection).json()["id"] for connection in (first, second)] == [1, 1]
 
 
-def test_a_legacy_initialize_is_told_which_version_to_use(server: HttpServer) -> None:
+def test_a_legacy_initialize_opens_a_session(server: HttpServer) -> None:
     body = json.dumps(
         {
             "jsonrpc": "2.0",
@@ -230,5 +231,6 @@ def test_a_legacy_initialize_is_told_which_version_to_use(server: HttpServer) ->
         }
     ).encode()
     reply = server.post(body)
-    assert reply.status == 400
-    assert "2026-07-28" in json.dumps(reply.json()["error"])
+    assert reply.status == 200
+    assert reply.json()["result"]["protocolVersion"] == "2025-11-25"
+    assert re.fullmatch("[0-9a-f]{32}", reply.headers["mcp-session-id"])

@@ -11,7 +11,8 @@ mod common;
 use std::hint::black_box;
 use std::time::Instant;
 
-use common::{constant, demo, http, server, template};
+use common::{COUNT, GREET, MIRRORED};
+use common::{constant, every_era, http, opened, template, tool, with_tools};
 use snodo_core::envelope;
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Value;
@@ -28,14 +29,15 @@ const READ: &str = r#"{"jsonrpc":"2.0","id":12345,"method":"resources/read","par
 fn readable() -> Runtime {
     let definition = r#"{"uri":"cfg://app/main","name":"main"}"#;
     let content = format!(r#"[{{"text":"{}"}}]"#, "0123456789".repeat(100));
-    server(Components {
+    let components = Components {
         resources: vec![constant(definition, &content)],
         templates: vec![template(
             r#"{"uriTemplate":"note://{store}/{+path}","name":"note"}"#,
             &[],
         )],
         ..Components::default()
-    })
+    };
+    Runtime::new(every_era(), components).expect("a good server")
 }
 
 fn time(name: &str, mut step: impl FnMut()) {
@@ -47,11 +49,11 @@ fn time(name: &str, mut step: impl FnMut()) {
     for _ in 0..rounds {
         step();
     }
-    println!("{name:<28} {:>6} ns", start.elapsed().as_nanos() / rounds);
+    println!("{name:<32} {:>6} ns", start.elapsed().as_nanos() / rounds);
 }
 
 fn main() {
-    let runtime = demo();
+    let runtime = with_tools(every_era(), [MIRRORED, GREET, COUNT].map(tool).into());
     let headers = |method: &str, name: &str| {
         http(&format!(
             "mcp-protocol-version: 2026-07-28\nmcp-method: {method}\n{name}"
@@ -99,6 +101,25 @@ fn main() {
             list_headers.clone(),
         )));
     });
+
+    let old = CALL.replace(
+        "io.modelcontextprotocol/protocolVersion",
+        "example.com/anything",
+    );
+    for version in ["2025-11-25", "2025-03-26"] {
+        for (of, arrival) in [
+            ("a session", opened(version, "{}")),
+            ("nobody", http(&format!("mcp-protocol-version: {version}"))),
+        ] {
+            time(&format!("prepare, {of} of {version}"), || {
+                drop(black_box(prepare(
+                    &runtime,
+                    black_box(old.as_bytes()),
+                    arrival.clone(),
+                )));
+            });
+        }
+    }
 
     let runtime = readable();
     for (name, uri) in [

@@ -8,6 +8,7 @@ use crate::envelope::Id;
 use crate::json::{Json, Object};
 use crate::meta::{self, Trace};
 use crate::notice::{Level, Notice};
+use crate::peer::Peer;
 
 /// How a message came in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +49,26 @@ pub struct Arrival {
     pub headers: Option<Arc<dyn Headers>>,
     /// The verified identity behind it, if anybody verified one.
     pub principal: Option<Json>,
+    /// Who is at the other end, where a session or a pipe remembers a handshake.
+    pub peer: Option<Arc<Peer>>,
+    /// From which level on the session wants log entries, if it said so.
+    pub log_level: Option<Level>,
+    /// Whether requests of the server reach the client, and its answers the server.
+    pub can_ask: bool,
+}
+
+impl Arrival {
+    /// Of a message of which nothing is known but how it came.
+    pub fn new(transport: Transport) -> Self {
+        Self {
+            transport,
+            headers: None,
+            principal: None,
+            peer: None,
+            log_level: None,
+            can_ask: false,
+        }
+    }
 }
 
 /// The request as its handler sees it. Immutable.
@@ -69,6 +90,9 @@ pub struct Context {
     pub input_responses: Option<Object>,
     /// Continuation state that the previous round handed out; not verified here.
     pub request_state: Option<String>,
+    /// How often the client has been asked for input on behalf of this request, by requests of the
+    /// server.
+    pub round: usize,
 }
 
 impl Context {
@@ -83,11 +107,46 @@ impl Context {
                 transport: self.arrival.transport,
                 headers: None,
                 principal: self.arrival.principal.clone(),
+                peer: self.arrival.peer.clone(),
+                log_level: None,
+                can_ask: false,
             },
             meta: Object::new(),
             log_level: None,
             input_responses: None,
             request_state: None,
+            round: 0,
+        }
+    }
+
+    /// For a stream that no request opened: it has been asked for by the handshake.
+    pub(crate) fn standing(dialect: &'static dyn Dialect, arrival: Arrival) -> Self {
+        Self {
+            dialect,
+            id: Id::String(String::new()),
+            method: "initialize",
+            arrival,
+            meta: Object::new(),
+            log_level: None,
+            input_responses: None,
+            request_state: None,
+            round: 0,
+        }
+    }
+
+    /// The same request, as it is once the client has answered.
+    #[must_use]
+    pub(crate) fn again(&self, responses: Object, state: Option<String>) -> Self {
+        Self {
+            dialect: self.dialect,
+            id: self.id.clone(),
+            method: self.method,
+            arrival: self.arrival.clone(),
+            meta: self.meta.clone(),
+            log_level: self.log_level,
+            input_responses: Some(responses),
+            request_state: state,
+            round: self.round + 1,
         }
     }
 
@@ -98,14 +157,26 @@ impl Context {
 
     /// What the client says of itself. For display and logs; decides nothing.
     pub fn client_info(&self) -> Option<&Object> {
+        if let Some(peer) = &self.arrival.peer {
+            return Some(&peer.client_info);
+        }
         self.meta.get(meta::CLIENT_INFO).and_then(Json::as_object)
     }
 
-    /// What the client declared for this request.
+    /// What the client declared, for this request or for its session.
     pub fn client_capabilities(&self) -> Option<&Object> {
+        if let Some(peer) = &self.arrival.peer {
+            return Some(&peer.capabilities);
+        }
         self.meta
             .get(meta::CLIENT_CAPABILITIES)
             .and_then(Json::as_object)
+    }
+
+    /// Whether what its handler asks is sent to the client while the request waits. Whoever runs the
+    /// request then keeps its arguments: the handler is run again with the answers.
+    pub fn asks(&self) -> bool {
+        self.dialect.asks() && self.arrival.can_ask
     }
 
     /// Where the client wants progress reported: an [`Id`]-like string or integer.

@@ -2,7 +2,7 @@
 //!
 //! What a method means, and what its parameters must look like, is never decided here.
 
-use crate::error::Error;
+use crate::error::{Error, Kind, code};
 use crate::json::{self, Json, Object};
 use crate::limits::Limits;
 
@@ -35,7 +35,12 @@ pub enum Message {
         params: Option<Object>,
     },
     /// An object with `result` or `error` and no method. Never answered as a message of its own.
-    Response,
+    Response {
+        /// Of the request that it responds to, if it can be read.
+        id: Option<Id>,
+        /// What it says.
+        response: Result<Object, Error>,
+    },
 }
 
 /// Why bytes are not a message, and how to say so.
@@ -61,7 +66,7 @@ pub fn read(text: &[u8], limits: &Limits) -> Result<Option<Message>, Malformed> 
         return Err(malformed(None, Error::invalid_request("Invalid Request")));
     };
     if !message.contains("method") && (message.contains("result") || message.contains("error")) {
-        return Ok(Some(Message::Response));
+        return Ok(Some(response(message, limits)));
     }
 
     let sent_id = message.take("id");
@@ -99,6 +104,35 @@ pub fn read(text: &[u8], limits: &Limits) -> Result<Option<Message>, Malformed> 
         ));
     };
     Ok(Some(Message::Request { id, method, params }))
+}
+
+fn response(mut message: Object, limits: &Limits) -> Message {
+    let id = message.take("id").and_then(|id| Id::from_json(id, limits));
+    let response = match (message.take("result"), message.take("error")) {
+        (Some(Json::Object(result)), None) => Ok(result),
+        (None, Some(Json::Object(mut error))) => Err(told(&mut error)),
+        _ => Err(Error::invalid_request(
+            "A response has either a result or an error, which are objects",
+        )),
+    };
+    Message::Response { id, response }
+}
+
+/// An error as another one tells it.
+fn told(error: &mut Object) -> Error {
+    let code = match error.take("code") {
+        Some(Json::Int(code)) => code,
+        _ => code::INTERNAL_ERROR,
+    };
+    let message = match error.take("message") {
+        Some(Json::String(message)) => message,
+        _ => "Unknown error".to_owned(),
+    };
+    let told = Error::new(code, Kind::JsonRpc, message);
+    match error.take("data") {
+        Some(data) => told.with_data(data),
+        None => told,
+    }
 }
 
 /// The id of a request of which only the beginning is known, if it can be told from that alone: the

@@ -23,6 +23,10 @@ pub mod code {
     pub const MISSING_CAPABILITY: i64 = -32021;
     /// The protocol version is not one this server speaks.
     pub const UNSUPPORTED_VERSION: i64 = -32022;
+    /// Until 2025-11-25: nothing is at this URI.
+    pub const RESOURCE_NOT_FOUND: i64 = -32002;
+    /// In 2025-11-25 alone: the client's user has to open a page first.
+    pub const URL_ELICITATION_REQUIRED: i64 = -32042;
 }
 
 /// Which part of the house an error speaks for.
@@ -97,7 +101,12 @@ impl Error {
 
     /// -32602 `Resource not found`, with the URI in the data.
     pub fn resource_not_found(uri: &str) -> Self {
-        Self::invalid_params("Resource not found").with_uri(uri)
+        Self::invalid_params(RESOURCE_NOT_FOUND).with_uri(uri)
+    }
+
+    /// Whether it is that, whoever made it.
+    pub(crate) fn is_resource_not_found(&self) -> bool {
+        self.code == code::INVALID_PARAMS && self.message == RESOURCE_NOT_FOUND
     }
 
     /// The same error with data that names a URI.
@@ -120,6 +129,8 @@ impl Error {
         Self::new(code::HEADER_MISMATCH, Kind::Transport, message)
     }
 }
+
+const RESOURCE_NOT_FOUND: &str = "Resource not found";
 
 /// The beginning of a text that a caller sent, for quoting it in a message.
 pub(crate) fn excerpt(text: &str) -> Cow<'_, str> {

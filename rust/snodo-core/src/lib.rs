@@ -19,6 +19,7 @@ pub mod notice;
 pub mod operation;
 pub mod outcome;
 pub mod page;
+pub mod peer;
 pub mod pipeline;
 pub mod registry;
 pub mod router;

@@ -86,6 +86,20 @@ pub const FILTER_URIS: usize = 1000;
 /// Bytes of these URIs together, which are kept as long as the subscription is open. More: -32602.
 pub const FILTER_BYTES: usize = 128 << 10;
 
+/// Bytes of what a client of the initialize era says of itself, which is kept for its whole session.
+/// More: -32602.
+pub const PEER_BYTES: usize = 8 << 10;
+
+/// Questions to one initialize-era client that wait for its answers. More: the call that asks fails.
+pub const QUESTIONS_PENDING: usize = 256;
+
+/// Bytes of events that are kept although their stream is over, in all sessions together: a connection
+/// can be lost with the last event still on its way. More: the oldest streams are forgotten.
+pub const REPLAY_BYTES_OVER: usize = 64 << 20;
+
+/// Bytes of a URI that a session hears about: it is kept as long as the session. Longer: -32602.
+pub const WATCHED_URI_BYTES: usize = 2048;
+
 /// The bounds a server holds its callers to. `Default` is what a server gets when it says nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -133,6 +147,20 @@ pub struct Limits {
     /// Times that one call may be answered with questions. More: the call fails. Nobody fills in so
     /// many forms, but a loop that never likes its answers sends them.
     pub input_rounds: usize,
+    /// Messages in one JSON-RPC batch, where the revision has batches. More: -32600.
+    pub batch: usize,
+    /// Sessions of initialize-era clients at the same time. More: the one idle for longest ends, and its
+    /// client starts again.
+    pub sessions: usize,
+    /// Time a session may be idle. Longer: it ends.
+    pub session_idle: Duration,
+    /// Events that a session keeps for a client that lost its connection. More: the oldest are gone.
+    pub replay_events: usize,
+    /// Bytes of these events. More: the oldest are gone.
+    pub replay_bytes: usize,
+    /// Time a client of the initialize era has to answer a question. Longer: the call fails. A person may
+    /// have to be found first.
+    pub answer_timeout: Duration,
 }
 
 impl Default for Limits {
@@ -158,6 +186,12 @@ impl Default for Limits {
             keep_alive_interval: Duration::from_secs(15),
             result_bytes: 64 << 20,
             input_rounds: 32,
+            batch: 100,
+            sessions: 10_000,
+            session_idle: Duration::from_secs(30 * 60),
+            replay_events: 256,
+            replay_bytes: 256 << 10,
+            answer_timeout: Duration::from_secs(10 * 60),
         }
     }
 }

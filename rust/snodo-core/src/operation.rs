@@ -1,6 +1,7 @@
 //! The protocol-neutral verbs a dialect can ask for, and what a server may offer of them.
 
 use crate::json::Object;
+use crate::notice::Level;
 use crate::subscription::Filter;
 
 /// What a request wants, whatever revision spelled it.
@@ -38,6 +39,28 @@ pub enum Operation {
     Complete(Completion),
     /// Hear of changes.
     Listen(Filter),
+    /// Nothing but an answer.
+    Ping,
+    /// Say once for all requests who the client is.
+    Open {
+        /// `Implementation` object.
+        client_info: Object,
+        /// What it can do.
+        capabilities: Object,
+    },
+    /// Have something different from now on.
+    Settle(Change),
+}
+
+/// What a client can change of its session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// From which level on it wants log entries.
+    LogLevel(Level),
+    /// To hear when what is at this URI changes.
+    Watch(String),
+    /// Not to hear it any more.
+    Unwatch(String),
 }
 
 /// The lists there are.

@@ -1,20 +1,26 @@
 //! The two pure halves of every request: `prepare` takes bytes to a call or an answer, `finish`
 //! takes an outcome to bytes.
 
+mod batch;
 mod output;
+mod question;
 
 use std::sync::Arc;
 
+pub use batch::batch;
 use output::check_output;
 pub use output::explain_output;
+pub use question::{Question, Questions, answered, withdraw};
 
 use crate::call::{Call, Target};
-use crate::context::{Arrival, Context, Headers, Transport};
-use crate::dialect::{self, Notification, Opening, Request, shape};
+use crate::context::{Arrival, Context, Transport};
+use crate::dialect::{self, Dialect, Notification, Opening, Request, shape};
 use crate::envelope::{self, Id, Message};
 use crate::error::Error;
 use crate::json::Object;
+pub use crate::operation::Change;
 use crate::outcome::Outcome;
+use crate::peer::Peer;
 use crate::router::{self, Route};
 use crate::runtime::Runtime;
 use crate::subscription::Listen;
@@ -30,8 +36,33 @@ pub enum Prepared {
     Listen(Listen),
     /// The client no longer wants the answer to this request.
     Cancel(Id),
+    /// A handshake: keep the peer for its session, then answer.
+    Open {
+        /// What to answer.
+        answer: Answer,
+        /// Who it is from now on.
+        peer: Arc<Peer>,
+    },
+    /// Change the session, then answer.
+    Settle {
+        /// What of it.
+        change: Change,
+        /// What to answer.
+        answer: Answer,
+    },
+    /// The client responds to a request of the server.
+    Reply(Reply),
     /// Accepted; nothing to say and nothing to do (a notification or a response).
     Silence,
+}
+
+/// What a client responds to a request of the server.
+#[derive(Debug, PartialEq)]
+pub struct Reply {
+    /// The request's id.
+    pub id: Id,
+    /// The result, or the error, as the client tells it.
+    pub response: Result<Object, Error>,
 }
 
 /// A response, as bytes.
@@ -50,6 +81,8 @@ pub enum Verdict {
     Result,
     /// An error of this code.
     Error(i64),
+    /// An error of this code, told in an exchange that went well: no status tells it too.
+    Told(i64),
     /// No place to run it.
     Busy,
     /// It ran out of time.
@@ -62,24 +95,33 @@ pub enum Verdict {
 pub fn prepare(runtime: &Runtime, body: &[u8], arrival: Arrival) -> Prepared {
     match envelope::read(body, &runtime.settings.limits) {
         Ok(Some(Message::Request { id, method, params })) => {
+            let opening = Opening::new(&method, params.as_ref(), &arrival);
+            let dialect = match dialect::choose(&runtime.settings.dialects, &opening) {
+                Ok(dialect) => dialect,
+                Err(error) => return refused(Some(&id), &error),
+            };
             let echo = id.clone();
-            request(
-                runtime,
-                Request {
-                    id,
-                    method,
-                    params,
-                    arrival,
-                },
-            )
-            .unwrap_or_else(|error| refused(Some(&echo), &error))
+            let request = Request {
+                id,
+                method,
+                params,
+                arrival,
+            };
+            admitted(runtime, dialect, request).unwrap_or_else(|error| {
+                let error = dialect.shape_error(&error);
+                let verdict = dialect.verdict(Verdict::Error(error.code));
+                Prepared::Answer(refuse(Some(&echo), &error, verdict))
+            })
         }
         Ok(Some(Message::Notification { method, params })) => {
             notification(runtime, &method, params, &arrival)
         }
-        Ok(Some(Message::Response)) => response(&arrival),
+        Ok(Some(Message::Response { id, response })) => reply(id, response, &arrival),
         Ok(None) => Prepared::Silence,
-        Err(malformed) => refused(malformed.id.as_ref(), &malformed.error),
+        Err(malformed) => {
+            let error = batch::refused(runtime, body, &arrival).unwrap_or(malformed.error);
+            refused(malformed.id.as_ref(), &error)
+        }
     }
 }
 
@@ -91,6 +133,8 @@ pub enum Step {
     /// Run this, then `proceed` again. At most one such step for each template that matches by code of
     /// its own, and one for the read itself.
     Call(Call),
+    /// Ask the client these, then go on with [`answered`]. Only where [`Context::asks`].
+    Ask(Questions),
 }
 
 /// What follows on the call of `target`, which gave `outcome`: for a matcher that was asked the next
@@ -103,6 +147,9 @@ pub fn proceed(
 ) -> Step {
     let search = match target {
         Target::Matcher(search) => *search,
+        target if context.dialect.asks() => {
+            return question::after(runtime, context, &target, outcome);
+        }
         target => return Step::Answer(finish(runtime, context, &target, outcome)),
     };
     match router::resume(runtime, search, outcome) {
@@ -111,11 +158,7 @@ pub fn proceed(
             arguments,
             context: context.clone(),
         }),
-        Err(error) => Step::Answer(refuse(
-            Some(&context.id),
-            &error,
-            Verdict::Error(error.code),
-        )),
+        Err(error) => Step::Answer(failed(context, &error)),
     }
 }
 
@@ -135,11 +178,15 @@ pub fn finish(
             body,
             verdict: Verdict::Result,
         },
-        Err(error) => {
-            let error = context.dialect.shape_error(&error);
-            refuse(Some(&context.id), &error, Verdict::Error(error.code))
-        }
+        Err(error) => failed(context, &error),
     }
+}
+
+/// The error that a call ended with.
+fn failed(context: &Context, error: &Error) -> Answer {
+    let error = context.dialect.shape_error(error);
+    let verdict = context.dialect.verdict(Verdict::Error(error.code));
+    refuse(Some(&context.id), &error, verdict)
 }
 
 /// An error that no handler raised, for the request `id` (busy, late, closing, malformed framing).
@@ -154,17 +201,11 @@ fn refused(id: Option<&Id>, error: &Error) -> Prepared {
     Prepared::Answer(refuse(id, error, Verdict::Error(error.code)))
 }
 
-fn request(runtime: &Runtime, request: Request) -> Result<Prepared, Error> {
-    let opening = Opening {
-        method: &request.method,
-        params: request.params.as_ref(),
-        headers: request
-            .arrival
-            .headers
-            .as_deref()
-            .map(|headers| headers as &dyn Headers),
-    };
-    let dialect = dialect::choose(&runtime.settings.dialects, &opening)?;
+fn admitted(
+    runtime: &Runtime,
+    dialect: &'static dyn Dialect,
+    request: Request,
+) -> Result<Prepared, Error> {
     let (mut context, params) = dialect.admit(runtime, request)?;
     let operation = dialect.operation(&mut context, params)?;
     let body = match router::route(runtime, &context, operation)? {
@@ -181,6 +222,23 @@ fn request(runtime: &Runtime, request: Request) -> Result<Prepared, Error> {
                 filter,
             }));
         }
+        Route::Open {
+            client_info,
+            capabilities,
+        } => {
+            let peer = Arc::new(Peer {
+                dialect,
+                client_info,
+                capabilities,
+            });
+            let discovered = &runtime.rendered(dialect).discover;
+            let answer = ready(&context.id, discovered);
+            return Ok(Prepared::Open { answer, peer });
+        }
+        Route::Settle(change) => {
+            let answer = ready(&context.id, b"{}");
+            return Ok(Prepared::Settle { change, answer });
+        }
         Route::Ready(result) => shape::response(&context.id, result),
         Route::Known { target, value } => shape_result(runtime, &context, &target, &value.into())?,
     };
@@ -190,6 +248,13 @@ fn request(runtime: &Runtime, request: Request) -> Result<Prepared, Error> {
     }))
 }
 
+fn ready(id: &Id, result: &[u8]) -> Answer {
+    Answer {
+        body: shape::response(id, result),
+        verdict: Verdict::Result,
+    }
+}
+
 fn notification(
     runtime: &Runtime,
     method: &str,
@@ -197,14 +262,7 @@ fn notification(
     arrival: &Arrival,
 ) -> Prepared {
     let settings = &runtime.settings;
-    let opening = Opening {
-        method,
-        params: params.as_ref(),
-        headers: arrival
-            .headers
-            .as_deref()
-            .map(|headers| headers as &dyn Headers),
-    };
+    let opening = Opening::new(method, params.as_ref(), arrival);
     // Unlike a request, a notification of nobody's is no error: the newest revision ignores it.
     let dialect = dialect::choose(&settings.dialects, &opening).unwrap_or(settings.dialects[0]);
     match dialect.notification(settings, method, params, arrival) {
@@ -214,8 +272,12 @@ fn notification(
     }
 }
 
-/// A client has nothing to respond to. A response is never answered, but an HTTP request must be.
-fn response(arrival: &Arrival) -> Prepared {
+/// Whom nobody asked has nothing to respond to. A response is never answered, but an HTTP request must
+/// be.
+fn reply(id: Option<Id>, response: Result<Object, Error>, arrival: &Arrival) -> Prepared {
+    if let (Some(id), Some(_)) = (id, &arrival.peer) {
+        return Prepared::Reply(Reply { id, response });
+    }
     match arrival.transport {
         Transport::Http => {
             let text = "A server takes requests and notifications, not responses";

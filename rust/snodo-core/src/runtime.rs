@@ -1,5 +1,6 @@
 //! What a server is once nothing can change it any more: who it is, what it offers, its policies.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use crate::dialect::{Dialect, Rendered};
@@ -52,7 +53,7 @@ pub struct Settings {
     pub server_info: Object,
     /// For the model, in the discovery answer.
     pub instructions: Option<String>,
-    /// Revisions served, newest first.
+    /// Revisions served, in any order.
     pub dialects: Vec<&'static dyn Dialect>,
     /// Bounds.
     pub limits: Limits,
@@ -128,7 +129,7 @@ fn server_info_text(error: ImplementationError) -> String {
 /// Frozen; shared by every transport. Building one starts nothing.
 #[derive(Debug)]
 pub struct Runtime {
-    /// What was decided.
+    /// What was decided. The revisions are in order, newest first.
     pub settings: Settings,
     /// What is offered.
     pub registry: Registry,
@@ -138,8 +139,10 @@ pub struct Runtime {
 
 impl Runtime {
     /// Checks the settings and the components, and writes in advance what does not depend on a request.
-    pub fn new(settings: Settings, components: Components) -> Result<Self, SettingsError> {
+    pub fn new(mut settings: Settings, components: Components) -> Result<Self, SettingsError> {
         settings.check()?;
+        let versions = |dialect: &&'static dyn Dialect| Reverse(dialect.version());
+        settings.dialects.sort_by_key(versions);
         let registry = Registry::build(components)?;
         let rendered = settings
             .dialects

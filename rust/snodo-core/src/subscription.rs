@@ -5,13 +5,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::context::Context;
+use crate::context::{Arrival, Context};
 use crate::envelope::Id;
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::limits::{FILTER_BYTES, FILTER_URIS};
 use crate::meta;
 use crate::operation::Feature;
+use crate::peer::Peer;
 use crate::runtime::Runtime;
 
 /// An admitted request to listen.
@@ -27,6 +28,30 @@ impl Listen {
     /// The request's id, which is the subscription's too.
     pub fn id(&self) -> &Id {
         &self.context.id
+    }
+
+    /// What a client hears of that asked for it by its handshake: the lists this server offers.
+    pub fn standing(runtime: &Runtime, peer: &Arc<Peer>, mut arrival: Arrival) -> Self {
+        arrival.peer = Some(peer.clone());
+        let filter = Filter {
+            tools_list_changed: true,
+            prompts_list_changed: true,
+            resources_list_changed: true,
+            resource_subscriptions: Vec::new(),
+        };
+        Self {
+            context: Arc::new(Context::standing(peer.dialect, arrival)),
+            filter: filter.offered(runtime),
+        }
+    }
+
+    /// What it hears of besides, having asked for a resource.
+    pub fn watching(&self, runtime: &Runtime, uri: &str) -> Filter {
+        let filter = Filter {
+            resource_subscriptions: vec![uri.to_owned()],
+            ..Filter::default()
+        };
+        filter.offered(runtime)
     }
 }
 

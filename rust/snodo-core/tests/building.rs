@@ -2,7 +2,9 @@
 
 mod common;
 
-use common::{completable, constant, demo, object, prompt, resource, settings, template, tool};
+use common::{
+    completable, constant, demo, http, object, prompt, resource, settings, template, tool,
+};
 use snodo_core::call::{Completed, Target};
 use snodo_core::dialect::{self, ALL, Opening};
 use snodo_core::registry::{Components, Registry};
@@ -312,11 +314,9 @@ fn every_component_is_found_and_has_the_time_it_says() {
 #[test]
 fn two_dialects_may_not_claim_the_same_message() {
     let twice = [ALL[0], ALL[0]];
-    let opening = Opening {
-        method: "tools/list",
-        params: None,
-        headers: None,
-    };
+    let text = format!("mcp-protocol-version: {}", ALL[0].version());
+    let arrival = http(&text);
+    let opening = Opening::new("tools/list", None, &arrival);
     let error = dialect::choose(&twice, &opening).expect_err("ambiguous");
     assert_eq!(
         error.message,

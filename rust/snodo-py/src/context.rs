@@ -122,11 +122,6 @@ impl PyContext {
             ttl,
         })
     }
-
-    fn meta_value<'py>(&self, py: Python<'py>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let value = self.context.meta.get(key);
-        value.map(|value| to_python(py, value)).transpose()
-    }
 }
 
 #[pymethods]
@@ -158,8 +153,9 @@ impl PyContext {
     }
 
     #[getter]
-    fn client_info<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.meta_value(py, meta::CLIENT_INFO)
+    fn client_info<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let info = self.context.client_info();
+        info.map(|info| object_to_python(py, info)).transpose()
     }
 
     #[getter]

@@ -148,11 +148,7 @@ impl PyRuntime {
         message: &[u8],
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let runtime = tokio_runtime()?;
-        let arrival = Arrival {
-            transport: Transport::Direct,
-            headers: None,
-            principal: None,
-        };
+        let arrival = Arrival::new(Transport::Direct);
         let prepared = py.detach(|| self.service.prepare(message, arrival));
         if matches!(prepared, Prepared::Work(_)) && self.event_loop.runs_here() {
             return Err(PyRuntimeError::new_err(
@@ -161,7 +157,10 @@ impl PyRuntime {
             ));
         }
         let answer = match prepared {
-            Prepared::Answer(answer) => Some(answer),
+            // Nothing is remembered from one message to the next.
+            Prepared::Answer(answer)
+            | Prepared::Open { answer, .. }
+            | Prepared::Settle { answer, .. } => Some(answer),
             Prepared::Work(work) => {
                 let mut running = Box::pin(self.service.run(work, CancelToken::new()));
                 loop {
@@ -176,13 +175,13 @@ impl PyRuntime {
                 }
             }
             Prepared::Listen(listen) => Some(self.service.deaf(&listen)),
-            Prepared::Cancel(_) | Prepared::Silence => None,
+            Prepared::Cancel(_) | Prepared::Reply(_) | Prepared::Silence => None,
         };
         Ok(answer.map(|answer| PyBytes::new(py, &answer.body)))
     }
 
     /// Binds and begins to serve HTTP.
-    #[pyo3(signature = (*, host, port, path, allowed_hosts, allowed_origins, signals))]
+    #[pyo3(signature = (*, host, port, path, allowed_hosts, allowed_origins, legacy_sse, signals))]
     #[expect(
         clippy::too_many_arguments,
         reason = "keywords of a Python call, taken apart here only"
@@ -195,6 +194,7 @@ impl PyRuntime {
         path: String,
         allowed_hosts: Vec<String>,
         allowed_origins: Vec<String>,
+        legacy_sse: bool,
         signals: bool,
     ) -> PyResult<PyServing> {
         let options = HttpOptions {
@@ -203,10 +203,13 @@ impl PyRuntime {
             path,
             allowed_hosts,
             allowed_origins,
+            legacy_sse,
         };
         let bound = py.detach(|| HttpServer::bind(self.service.clone(), &options));
         let server = bound.map_err(|error| match error {
-            BindError::Path(_) | BindError::Entry(_) => configuration_error(py, error),
+            BindError::Path(_) | BindError::Taken(_) | BindError::Entry(_) => {
+                configuration_error(py, error)
+            }
             _ => PyOSError::new_err(error.to_string()),
         })?;
         let url = format!("http://{}{}", server.address(), options.path);

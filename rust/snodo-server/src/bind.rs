@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 use crate::service::Service;
 use crate::transport::connection;
 use crate::transport::http::Endpoint;
+use crate::transport::mailbox;
 use crate::transport::origin::{BadEntry, Gate};
 
 /// Where and for whom to serve over HTTP. Bounds come from the runtime's limits.
@@ -29,6 +30,8 @@ pub struct HttpOptions {
     pub allowed_hosts: Vec<String>,
     /// Origins besides those of loopback: `https://app.example`, `*.example`, `null`, `*`.
     pub allowed_origins: Vec<String>,
+    /// Whether clients of 2024-11-05 are served too, at `/sse` and `/messages`.
+    pub legacy_sse: bool,
 }
 
 impl Default for HttpOptions {
@@ -39,6 +42,7 @@ impl Default for HttpOptions {
             path: "/mcp".to_owned(),
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
+            legacy_sse: false,
         }
     }
 }
@@ -58,6 +62,9 @@ pub enum BindError {
     /// A path without a slash at its beginning, or with more than a path in it.
     #[error("path {0:?} must begin with a slash and hold neither spaces, ? nor #")]
     Path(String),
+    /// HTTP+SSE is served there.
+    #[error("path {0:?} is taken by --legacy-sse: --path takes another one")]
+    Taken(String),
     /// An entry of an allow-list that names nothing.
     #[error(transparent)]
     Entry(#[from] BadEntry),
@@ -85,6 +92,10 @@ impl HttpServer {
         if !path.starts_with('/') || path.contains(|c: char| "?# ".contains(c) || c.is_control()) {
             return Err(BindError::Path(path.clone()));
         }
+        let bare = path.trim_end_matches('/');
+        if options.legacy_sse && [mailbox::STREAM, mailbox::MESSAGES].contains(&bare) {
+            return Err(BindError::Taken(path.clone()));
+        }
         let (socket, address) = listen(&options.host, options.port)?;
         let gate = Gate::new(
             address.ip().is_loopback(),
@@ -92,7 +103,7 @@ impl HttpServer {
             &options.allowed_origins,
         )?;
         make_room(service.limits().connections);
-        let endpoint = Arc::new(Endpoint::new(service, path, gate));
+        let endpoint = Arc::new(Endpoint::new(service, path, gate, options.legacy_sse));
         Ok(Self {
             socket,
             address,
@@ -136,13 +147,18 @@ impl HttpServer {
         }
         drop(listener);
         close.send_replace(true);
-        let drained = async { while connections.join_next().await.is_some() {} };
+        let loose = &self.endpoint.loose;
+        let drained = async {
+            while connections.join_next().await.is_some() {}
+            loose.ended().await;
+        };
         if timeout(limits.drain_timeout, drained).await.is_err() {
             tracing::warn!(
                 "closed {} connections before they were done",
                 connections.len()
             );
         }
+        loose.close();
         connections.shutdown().await;
         Ok(())
     }

@@ -10,6 +10,7 @@ pub mod hub;
 pub mod listening;
 pub mod said;
 pub mod service;
+pub mod session;
 pub mod source;
 pub mod transport;
 pub mod voice;

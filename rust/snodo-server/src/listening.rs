@@ -172,7 +172,7 @@ impl Drop for Listening {
 }
 
 /// Opens a source within the time of a call, and holds it to what was asked for.
-async fn open(
+pub(crate) async fn open(
     source: Arc<dyn Source>,
     filter: Filter,
     context: Arc<Context>,

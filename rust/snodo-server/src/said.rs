@@ -11,6 +11,9 @@ use crate::voice::Conversation;
 pub enum Said {
     /// A notification that belongs to the request: the whole JSON-RPC message, compact.
     Notice(Vec<u8>),
+    /// A request to the client that belongs to the request, or its withdrawal, which the client hears
+    /// although it has cancelled the request.
+    Question(Vec<u8>),
     /// The answer; nothing follows it.
     Answer(Answer),
 }
@@ -19,6 +22,12 @@ pub enum Said {
 pub(crate) trait Speech: Stream<Item = Said> + Send + Unpin + 'static {
     /// The server is about to stop: what goes on by itself comes to its end, with an answer.
     fn end(&mut self);
+
+    /// The client has cancelled the request, whose token says so already. Whether there may be
+    /// something left to say.
+    fn cancelled(&self) -> bool {
+        false
+    }
 }
 
 impl Speech for Listening {
@@ -30,4 +39,9 @@ impl Speech for Listening {
 impl Speech for Conversation {
     /// A call has its time to finish.
     fn end(&mut self) {}
+
+    /// What it has been asked is withdrawn.
+    fn cancelled(&self) -> bool {
+        self.asks()
+    }
 }

@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use snodo_core::call::{Call, Target};
 use snodo_core::context::{Arrival, Transport};
+use snodo_core::dialect::Dialect;
 use snodo_core::envelope::Id;
 use snodo_core::error::{Error, code};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::{Outcome, Value};
-use snodo_core::pipeline::{self, Answer, Step, Verdict};
+use snodo_core::peer::Peer;
+use snodo_core::pipeline::{self, Answer, Change, Step, Verdict};
 use snodo_core::runtime::Runtime;
 use snodo_core::subscription::Listen;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -20,6 +22,7 @@ use crate::cancel::{CancelToken, Reason};
 use crate::executor::{Busy, Executor, Load};
 use crate::handler::{Handler, Reply};
 use crate::listening::Listening;
+use crate::session::{Changes, Session, asked};
 use crate::source::Source;
 use crate::voice::{Conversation, Voice};
 
@@ -39,6 +42,9 @@ pub struct Service {
     source: Option<Arc<dyn Source>>,
     /// Places for subscriptions: they have none among the calls.
     streams: Arc<Semaphore>,
+    /// Places for calls that wait for their client's answers, which have none among those that run. A
+    /// client may be gone without anybody knowing.
+    asking: Semaphore,
 }
 
 /// What became of a message before anything ran.
@@ -51,6 +57,22 @@ pub enum Prepared {
     Listen(Listen),
     /// The client no longer wants the answer to this request.
     Cancel(Id),
+    /// A handshake: from now on the client is this one.
+    Open {
+        /// What to answer, once that is remembered.
+        answer: Answer,
+        /// Who it is.
+        peer: Arc<Peer>,
+    },
+    /// To be changed in the client's session.
+    Settle {
+        /// What to answer, once it is.
+        answer: Answer,
+        /// What.
+        change: Change,
+    },
+    /// The client answers a question of its session.
+    Reply(pipeline::Reply),
     /// Accepted; nothing to say and nothing to do.
     Silence,
 }
@@ -59,6 +81,8 @@ pub enum Prepared {
 pub struct Work {
     offer: Arc<Offer>,
     call: Call,
+    /// Whose client may be asked.
+    session: Option<Arc<Session>>,
 }
 
 impl Work {
@@ -71,6 +95,24 @@ impl Work {
     /// [`Service::converse`].
     pub fn wants_notices(&self) -> bool {
         self.call.context.wants_notices()
+    }
+
+    /// The call is one of this session, whose client may be asked if the message says so. What it is
+    /// asked comes with the conversation.
+    #[must_use]
+    pub fn within(mut self, session: Arc<Session>) -> Self {
+        self.session = self.call.context.asks().then_some(session);
+        self
+    }
+
+    /// Whether its client may be asked; then it is to be told by [`Service::converse`].
+    pub fn may_ask(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// The revision it is spoken in.
+    pub fn dialect(&self) -> &'static dyn Dialect {
+        self.call.context.dialect
     }
 }
 
@@ -90,12 +132,14 @@ impl Service {
         let executor = Executor::new(limits.running, limits.queued);
         let offer = RwLock::new(Arc::new(Offer { runtime, handler }));
         let streams = limits.streams.min(Semaphore::MAX_PERMITS);
+        let asking = Semaphore::new(limits.sessions.min(Semaphore::MAX_PERMITS));
         Self {
             offer,
             limits,
             executor,
             source: None,
             streams: Arc::new(Semaphore::new(streams)),
+            asking,
         }
     }
 
@@ -141,12 +185,29 @@ impl Service {
         }));
         match prepared {
             Ok(pipeline::Prepared::Answer(answer)) => Prepared::Answer(answer),
-            Ok(pipeline::Prepared::Call(call)) => Prepared::Work(Work { offer, call }),
+            Ok(pipeline::Prepared::Call(call)) => Prepared::Work(Work {
+                offer,
+                call,
+                session: None,
+            }),
+            Ok(pipeline::Prepared::Open { answer, peer }) => Prepared::Open { answer, peer },
+            Ok(pipeline::Prepared::Settle { answer, change }) => {
+                Prepared::Settle { answer, change }
+            }
+            Ok(pipeline::Prepared::Reply(reply)) => Prepared::Reply(reply),
             Ok(pipeline::Prepared::Listen(listen)) => Prepared::Listen(listen),
             Ok(pipeline::Prepared::Cancel(id)) => Prepared::Cancel(id),
             Ok(pipeline::Prepared::Silence) => Prepared::Silence,
             Err(_) => Prepared::Answer(self.refuse(None, &Error::internal("Internal error"))),
         }
+    }
+
+    /// The messages of a batch, where the revision in force has batches: each is to be prepared by
+    /// itself, and the answers leave together.
+    pub fn batch(&self, body: &[u8], arrival: &Arrival) -> Option<Vec<Vec<u8>>> {
+        let first = body.iter().find(|byte| !byte.is_ascii_whitespace());
+        let runtime = (first == Some(&b'[')).then(|| self.runtime())?;
+        pipeline::batch(&runtime, body, arrival)
     }
 
     /// Call and shape: runs a prepared call to its answer. `None` when the client cancelled it: then
@@ -159,9 +220,9 @@ impl Service {
     pub fn converse(self: Arc<Self>, work: Work, cancel: CancelToken) -> Conversation {
         let voice = Voice::new(work.call.context.clone());
         let heartbeat = work.offer.runtime.settings.heartbeat;
-        let spoken = voice.clone();
+        let (spoken, asks) = (voice.clone(), work.may_ask());
         let running = Box::pin(async move { self.run_aloud(work, cancel, Some(spoken)).await });
-        Conversation::new(voice, running, heartbeat)
+        Conversation::new(voice, running, heartbeat).asking(asks)
     }
 
     async fn run_aloud(
@@ -170,12 +231,18 @@ impl Service {
         cancel: CancelToken,
         voice: Option<Voice>,
     ) -> Option<Answer> {
-        let Work { offer, mut call } = work;
+        let Work {
+            offer,
+            mut call,
+            session,
+        } = work;
         let _guard = StopOnDrop(&cancel);
-        let arrived = Instant::now();
+        let mut arrived = Instant::now();
         loop {
             let context = call.context.clone();
             let target = call.target.clone();
+            // A client that is asked does not send them again with its answer.
+            let arguments = session.as_ref().map(|_| call.arguments.clone());
             let outcome = match self
                 .call(&offer, call, &cancel, voice.as_ref(), arrived)
                 .await
@@ -185,18 +252,71 @@ impl Service {
                     let name = offer.runtime.registry.name(&target);
                     tracing::warn!("{} {name:?}: {message}", target.noun());
                     let error = Error::internal(message);
+                    let verdict = context.dialect.verdict(verdict);
                     return Some(pipeline::refuse(Some(&context.id), &error, verdict));
                 }
                 End::Cancelled => return None,
             };
-            match pipeline::proceed(&offer.runtime, &context, target.clone(), &outcome) {
+            let mut step = pipeline::proceed(&offer.runtime, &context, target.clone(), &outcome);
+            if let Step::Ask(questions) = step {
+                let asked = Instant::now();
+                let (Some(session), Some(voice)) = (&session, &voice) else {
+                    let error = Error::internal("There is no way here to ask the client");
+                    return Some(self.refuse(Some(&context.id), &error));
+                };
+                let answers = if let Ok(_place) = self.asking.try_acquire() {
+                    let patience = self.limits.answer_timeout;
+                    let answers = asked::ask(session, voice, &questions, &cancel, patience);
+                    Box::pin(answers).await?
+                } else {
+                    asked::refused(&questions)
+                };
+                // The client's time is not the call's.
+                arrived += asked.elapsed();
+                step = pipeline::answered(
+                    &offer.runtime,
+                    &context,
+                    target.clone(),
+                    arguments.unwrap_or_default(),
+                    questions,
+                    answers,
+                );
+            }
+            match step {
+                Step::Call(next) => call = next,
                 Step::Answer(answer) => {
                     tell_of(&offer.runtime, &target, &outcome, &answer);
                     return Some(answer);
                 }
-                Step::Call(next) => call = next,
+                Step::Ask(_) => {
+                    let error = Error::internal("Internal error");
+                    return Some(self.refuse(Some(&context.id), &error));
+                }
             }
         }
+    }
+
+    /// A place for one more stream, if there is one.
+    pub(crate) fn stream(&self) -> Option<OwnedSemaphorePermit> {
+        self.streams.clone().try_acquire_owned().ok()
+    }
+
+    /// Begins to tell a session of changes, from then on the only stream of it that does. `None`:
+    /// there is no place for it.
+    pub fn changes(
+        self: &Arc<Self>,
+        session: &Arc<Session>,
+        transport: Transport,
+    ) -> Option<Changes> {
+        let place = self.stream()?;
+        let source = self.source.clone();
+        Some(Changes::new(
+            self.clone(),
+            session.clone(),
+            source,
+            transport,
+            place,
+        ))
     }
 
     /// Begins to tell a listener. What is to be said, the first of it too, comes when the stream is
@@ -298,7 +418,10 @@ impl Service {
 
 /// An answer that withholds a handler's value is told to the author, who would look for it in vain.
 fn tell_of(runtime: &Runtime, target: &Target, outcome: &Outcome, answer: &Answer) {
-    let withheld = answer.verdict == Verdict::Error(code::INTERNAL_ERROR);
+    let withheld = matches!(
+        answer.verdict,
+        Verdict::Error(code::INTERNAL_ERROR) | Verdict::Told(code::INTERNAL_ERROR)
+    );
     if withheld && !matches!(outcome.value, Value::Error(_)) {
         let name = runtime.registry.name(target);
         let noun = target.noun();

@@ -34,6 +34,9 @@ struct State {
     pending: VecDeque<Notice>,
     /// Bytes of the log entries that are pending.
     bytes: usize,
+    /// Requests to the client and their withdrawals, each with how many notices go before it. They
+    /// are as few as a session may have open, and none is left out.
+    questions: VecDeque<(usize, Vec<u8>)>,
     over: bool,
 }
 
@@ -68,21 +71,44 @@ impl Voice {
         }
     }
 
+    /// Sends a request to the client, after everything that has been said, or withdraws one.
+    pub(crate) fn ask(&self, message: Vec<u8>) {
+        let mut state = self.state();
+        let before = state.pending.len();
+        state.questions.push_back((before, message));
+        drop(state);
+        self.0.ear.wake();
+    }
+
     /// From here on nothing is said. What was said before still can be heard.
     fn end(&self) {
         self.state().over = true;
     }
 
     /// The next message, if there is one.
-    fn take(&self) -> Option<Vec<u8>> {
-        let notice = self.state().pop()?;
+    fn take(&self) -> Option<Said> {
+        let mut state = self.state();
+        if let Some((0, _)) = state.questions.front() {
+            return state
+                .questions
+                .pop_front()
+                .map(|(_, message)| Said::Question(message));
+        }
+        let notice = state.pop()?;
+        drop(state);
         let mut message = Vec::with_capacity(128);
         let context = &self.0.context;
         context.dialect.notice(context, &notice, &mut message);
-        Some(message)
+        Some(Said::Notice(message))
     }
 
-    fn poll_take(&self, task: &Task<'_>) -> Poll<Vec<u8>> {
+    /// What is left to say to a client that has cancelled the request.
+    fn take_question(&self) -> Option<Said> {
+        let question = self.state().questions.pop_front();
+        question.map(|(_, message)| Said::Question(message))
+    }
+
+    fn poll_take(&self, task: &Task<'_>) -> Poll<Said> {
         if let Some(message) = self.take() {
             return Poll::Ready(message);
         }
@@ -108,6 +134,7 @@ impl State {
     fn pop(&mut self) -> Option<Notice> {
         let notice = self.pending.pop_front()?;
         self.bytes -= size(&notice);
+        self.one_less(0);
         Some(notice)
     }
 
@@ -118,8 +145,17 @@ impl State {
         let at = self.pending.iter().position(is_progress);
         let at = at.filter(|at| too_many && at + 1 < self.pending.len());
         let at = at.or_else(|| self.pending.iter().position(|notice| !is_progress(notice)));
-        if let Some(notice) = self.pending.remove(at.unwrap_or(0)) {
+        let at = at.unwrap_or(0);
+        if let Some(notice) = self.pending.remove(at) {
             self.bytes -= size(&notice);
+            self.one_less(at);
+        }
+    }
+
+    /// A notice has left this place.
+    fn one_less(&mut self, at: usize) {
+        for (before, _) in &mut self.questions {
+            *before -= usize::from(*before > at);
         }
     }
 }
@@ -144,6 +180,7 @@ pub struct Conversation {
     running: Option<Running>,
     answer: Option<Answer>,
     heartbeat: Option<Heartbeat>,
+    asks: bool,
 }
 
 type Running = Pin<Box<dyn Future<Output = Option<Answer>> + Send>>;
@@ -155,7 +192,18 @@ impl Conversation {
             running: Some(running),
             answer: None,
             heartbeat: heartbeat.map(Heartbeat::new),
+            asks: false,
         }
+    }
+
+    /// Lets the call ask the client.
+    pub(crate) fn asking(mut self, asks: bool) -> Self {
+        self.asks = asks;
+        self
+    }
+
+    pub(crate) fn asks(&self) -> bool {
+        self.asks
     }
 }
 
@@ -170,24 +218,22 @@ impl Stream for Conversation {
             // Nothing is said after the answer; what was said before it leaves before it.
             this.voice.end();
             this.running = None;
-            if answer.is_none() {
-                return Poll::Ready(None); // cancelled: nothing may be sent any more
-            }
             this.answer = answer;
         }
         if this.running.is_none() {
-            let notice = this.answer.is_some().then(|| this.voice.take()).flatten();
-            return Poll::Ready(match notice {
-                Some(notice) => Some(Said::Notice(notice)),
-                None => this.answer.take().map(Said::Answer),
-            });
+            // Without an answer it was cancelled: nothing else may be sent any more.
+            let left = match this.answer {
+                Some(_) => this.voice.take(),
+                None => this.voice.take_question(),
+            };
+            return Poll::Ready(left.or_else(|| this.answer.take().map(Said::Answer)));
         }
         loop {
-            if let Poll::Ready(notice) = this.voice.poll_take(task) {
+            if let Poll::Ready(said) = this.voice.poll_take(task) {
                 if let Some(heartbeat) = &mut this.heartbeat {
                     heartbeat.begin_again();
                 }
-                return Poll::Ready(Some(Said::Notice(notice)));
+                return Poll::Ready(Some(said));
             }
             match &mut this.heartbeat {
                 None => return Poll::Pending,

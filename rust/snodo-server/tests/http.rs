@@ -411,7 +411,7 @@ async fn a_page_of_an_allowed_origin_may_ask_and_read() {
     );
     assert_eq!(
         response.header("access-control-allow-methods"),
-        Some("POST")
+        Some("POST, GET, DELETE")
     );
     assert_eq!(response.header("vary"), Some("Origin"));
     assert!(response.header("access-control-max-age").is_some());

@@ -30,11 +30,7 @@ impl Running {
 }
 
 fn start(service: &Arc<Service>, transport: Transport, tool: &str) -> Running {
-    let arrival = Arrival {
-        transport,
-        headers: None,
-        principal: None,
-    };
+    let arrival = Arrival::new(transport);
     let request = kit::call("1", tool);
     let Prepared::Work(work) = service.prepare(request.as_bytes(), arrival) else {
         panic!("a call that can be run");

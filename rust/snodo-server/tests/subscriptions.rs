@@ -45,11 +45,7 @@ fn about(uri: &str) -> Event {
 
 /// Opens a subscription with the id 7.
 fn begin(service: &Arc<Service>, transport: Transport, filter: &str) -> Result<Listening, Answer> {
-    let arrival = Arrival {
-        transport,
-        headers: None,
-        principal: None,
-    };
+    let arrival = Arrival::new(transport);
     let request = kit::listen("7", filter);
     match service.prepare(request.as_bytes(), arrival) {
         Prepared::Listen(listen) => service.listen(listen),
@@ -64,7 +60,7 @@ fn listen(service: &Arc<Service>) -> Listening {
 
 async fn said(listening: &mut Listening) -> String {
     match soon(listening.next()).await.expect("more to say") {
-        Said::Notice(text) => String::from_utf8(text).expect("UTF-8"),
+        Said::Notice(text) | Said::Question(text) => String::from_utf8(text).expect("UTF-8"),
         Said::Answer(answer) => String::from_utf8(answer.body).expect("UTF-8"),
     }
 }
@@ -74,7 +70,7 @@ fn all_said(listening: &mut Listening) -> Vec<String> {
     let mut all = Vec::new();
     while let Some(Some(next)) = listening.next().now_or_never() {
         all.push(match next {
-            Said::Notice(text) => String::from_utf8(text).expect("UTF-8"),
+            Said::Notice(text) | Said::Question(text) => String::from_utf8(text).expect("UTF-8"),
             Said::Answer(answer) => format!("answer: {}", text(&answer)),
         });
     }

@@ -20,11 +20,7 @@ use snodo_server::service::{Prepared, Service, Work};
 use snodo_server::voice::Conversation;
 
 fn work(service: &Service, request: &str) -> Work {
-    let arrival = Arrival {
-        transport: Transport::Direct,
-        headers: None,
-        principal: None,
-    };
+    let arrival = Arrival::new(Transport::Direct);
     match service.prepare(request.as_bytes(), arrival) {
         Prepared::Work(work) => work,
         _ => panic!("a call that can be run"),
@@ -57,7 +53,7 @@ fn heard(conversation: &mut Conversation) -> (Vec<String>, bool) {
     let mut notices = Vec::new();
     loop {
         match conversation.next().now_or_never() {
-            Some(Some(Said::Notice(message))) => {
+            Some(Some(Said::Notice(message) | Said::Question(message))) => {
                 notices.push(String::from_utf8(message).expect("UTF-8"));
             }
             Some(Some(Said::Answer(answer))) => {

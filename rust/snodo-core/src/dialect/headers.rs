@@ -213,7 +213,7 @@ pub fn encode(text: &str) -> Cow<'_, str> {
 }
 
 /// A value of visible ASCII, spaces and tabs.
-fn plain(value: &[u8]) -> Option<&str> {
+pub(super) fn plain(value: &[u8]) -> Option<&str> {
     let fits = value.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\t'));
     fits.then_some(value)
         .and_then(|value| std::str::from_utf8(value).ok())

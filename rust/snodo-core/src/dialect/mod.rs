@@ -4,31 +4,44 @@
 //! means is decided elsewhere (`operation`, `router`, `outcome`): here is only how it is spelled.
 
 pub mod headers;
+mod initialize;
+mod notices;
+mod params;
 pub(crate) mod shape;
 mod v2026_07_28;
 
 use std::borrow::Cow;
 use std::fmt::Debug;
 
+pub use initialize::{V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25};
 pub use v2026_07_28::V2026_07_28;
 
 use crate::call::Target;
-use crate::context::{Arrival, Context, Headers};
+use crate::context::{Arrival, Context, Header, Headers};
 use crate::envelope::Id;
 use crate::error::{self, Error, Kind, code};
 use crate::json::{Json, Object};
 use crate::meta;
+use crate::mrtr;
 use crate::notice::Notice;
 use crate::operation::{Listed, Operation};
 use crate::outcome::Outcome;
 use crate::page::{CursorError, Pages};
+use crate::peer::Peer;
+use crate::pipeline::Verdict;
 use crate::registry::Registry;
 use crate::runtime::{Runtime, Settings};
 use crate::schema::Mirror;
 use crate::subscription::{Event, Filter};
 
 /// Every revision this crate speaks, newest first.
-pub static ALL: [&dyn Dialect; 1] = [&V2026_07_28];
+pub static ALL: [&dyn Dialect; 5] = [
+    &V2026_07_28,
+    &initialize::V2025_11_25,
+    &initialize::V2025_06_18,
+    &initialize::V2025_03_26,
+    &initialize::V2024_11_05,
+];
 
 /// A protocol revision.
 pub trait Dialect: Debug + Send + Sync {
@@ -40,7 +53,11 @@ pub trait Dialect: Debug + Send + Sync {
 
     /// Admits a request: its terms (`_meta`, headers) hold, and its method is known and offered.
     /// Gives what a handler may know of it, and the parameters that are left.
-    fn admit(&self, runtime: &Runtime, request: Request) -> Result<(Context, Object), Error>;
+    fn admit(
+        &'static self,
+        runtime: &Runtime,
+        request: Request,
+    ) -> Result<(Context, Object), Error>;
 
     /// What an admitted request asks for. Members that belong to the request rather than to the
     /// operation are moved into the context.
@@ -90,13 +107,66 @@ pub trait Dialect: Debug + Send + Sync {
 
     /// The error as this revision may say it.
     fn shape_error<'a>(&self, error: &'a Error) -> Cow<'a, Error>;
+
+    /// Whether it has this method.
+    fn knows(&self, method: &str) -> bool;
+
+    /// Whether a client is asked for input by requests of the server, while its own request waits. Such
+    /// clients open with a handshake, and are told of changes without having asked in a request that
+    /// stays open.
+    fn asks(&self) -> bool {
+        false
+    }
+
+    /// Whether a message may be an array of messages.
+    fn batches(&self) -> bool {
+        false
+    }
+
+    /// Whether an event stream begins with an event of nothing but an id, so that it can be resumed from
+    /// there, and may be closed before its response.
+    fn primes(&self) -> bool {
+        false
+    }
+
+    /// What an answer to an admitted request says, for transports that have statuses.
+    fn verdict(&self, verdict: Verdict) -> Verdict {
+        verdict
+    }
+
+    /// The notification that something changed, for whoever did not ask in a request that stays open.
+    fn changed(&self, _event: &Event) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// A request of the server with this id, out of an input request, which is a good one. An error is
+    /// the end of a sentence: why this revision has no such request.
+    fn question(&self, _request: &Object, _id: &str) -> Result<Vec<u8>, &'static str> {
+        Err(NO_QUESTION)
+    }
+
+    /// The capabilities that an input request needs, each with a member (`""` for none in particular).
+    fn needs(&self, request: &Json) -> Vec<[&'static str; 2]> {
+        mrtr::needs(request)
+    }
+
+    /// The error that sends the client's user to the pages of these input requests, where there is one
+    /// and they are nothing else. `id` makes an id for each by its key.
+    fn visit(&self, _requests: &Object, _id: &dyn Fn(&str) -> String) -> Option<Error> {
+        None
+    }
 }
+
+/// Why a revision does not ask something, for the end of a sentence.
+const NO_QUESTION: &str = "is no request of this protocol revision";
 
 /// How sure a dialect is that a message is its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Claim {
     /// It names this revision.
     Exact,
+    /// Its era would do, the newest revision of it best.
+    Era,
     /// Nobody else may want it.
     Fallback,
     /// It does not.
@@ -110,20 +180,58 @@ pub struct Opening<'a> {
     pub method: &'a str,
     /// The parameters, if any.
     pub params: Option<&'a Object>,
-    /// The headers, where there are any.
-    pub headers: Option<&'a dyn Headers>,
+    /// Whether there are headers where it came from.
+    pub has_headers: bool,
+    /// Who is at the other end, where that is known from before.
+    pub peer: Option<&'a Peer>,
+    /// The version in the body's `_meta`, whatever it is.
+    body: Option<&'a Json>,
+    /// The version in the headers.
+    header: Option<&'a str>,
+    /// Whether there was one, be it a garbled one.
+    has_header: bool,
 }
 
 impl<'a> Opening<'a> {
+    /// Looks at a message.
+    pub fn new(method: &'a str, params: Option<&'a Object>, arrival: &'a Arrival) -> Self {
+        let meta = params.and_then(|params| params.get("_meta")?.as_object());
+        let headers = arrival.headers.as_deref();
+        let header = headers.map_or(Header::Missing, |headers| {
+            headers.get(headers::PROTOCOL_VERSION)
+        });
+        Self {
+            method,
+            params,
+            has_headers: headers.is_some(),
+            peer: arrival.peer.as_deref(),
+            body: meta.and_then(|meta| meta.get(meta::PROTOCOL_VERSION)),
+            header: match header {
+                Header::One(value) => headers::plain(value),
+                Header::Missing | Header::Repeated => None,
+            },
+            has_header: header != Header::Missing,
+        }
+    }
+
+    /// Whether the body's `_meta` says a version.
+    pub fn names_version(&self) -> bool {
+        self.body.is_some()
+    }
+
     /// The version in the body's `_meta`.
     pub fn body_version(&self) -> Option<&'a str> {
-        let meta = self.params?.get("_meta")?.as_object()?;
-        meta.get(meta::PROTOCOL_VERSION)?.as_str()
+        self.body?.as_str()
     }
 
     /// The version in the headers.
     pub fn header_version(&self) -> Option<&'a str> {
-        headers::once(self.headers?, headers::PROTOCOL_VERSION)
+        self.header
+    }
+
+    /// Whether the headers say a version, be it a garbled one.
+    pub fn has_header_version(&self) -> bool {
+        self.has_header
     }
 }
 
@@ -212,17 +320,18 @@ impl List {
     }
 }
 
-/// The one dialect among the enabled ones that a message is spoken in.
+/// The one dialect among the enabled ones, newest first, that a message is spoken in.
 pub fn choose(
     dialects: &[&'static dyn Dialect],
     opening: &Opening<'_>,
 ) -> Result<&'static dyn Dialect, Error> {
-    for claim in [Claim::Exact, Claim::Fallback] {
+    for claim in [Claim::Exact, Claim::Era, Claim::Fallback] {
         let mut claimants = dialects
             .iter()
             .filter(|dialect| dialect.claim(opening) == claim);
         match (claimants.next(), claimants.next()) {
             (Some(dialect), None) => return Ok(*dialect),
+            (Some(newest), Some(_)) if claim == Claim::Era => return Ok(*newest),
             (Some(_), Some(_)) => {
                 let text = "Multiple protocol dialects matched the request";
                 return Err(Error::invalid_request(text));
@@ -243,9 +352,13 @@ fn unrecognized(dialects: &[&'static dyn Dialect], opening: &Opening<'_>) -> Err
         let requested = asked.and_then(Json::as_str).unwrap_or_default();
         return unsupported_version(requested, dialects, true);
     }
-    match opening.headers {
-        Some(_) => headers::missing_version(dialects.iter().map(|dialect| dialect.version())),
-        None => Error::invalid_request("No configured protocol dialect recognized the request"),
+    if let Some(named) = opening.body_version().or(opening.header_version()) {
+        return unsupported_version(named, dialects, true);
+    }
+    if opening.has_headers {
+        headers::missing_version(dialects.iter().map(|dialect| dialect.version()))
+    } else {
+        Error::invalid_request("No configured protocol dialect recognized the request")
     }
 }
 

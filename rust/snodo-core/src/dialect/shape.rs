@@ -5,7 +5,10 @@
 use crate::envelope::Id;
 use crate::error::Error;
 use crate::json::{Json, Object, write_string};
+use crate::operation::Feature;
 use crate::outcome;
+use crate::registry::Registry;
+use crate::runtime::Settings;
 
 /// Begins a response: all that stands before the result object.
 pub(crate) fn open_response(id: &Id, out: &mut Vec<u8>) {
@@ -72,6 +75,27 @@ pub(crate) fn member(key: &str, value: &[u8], out: &mut Vec<u8>) {
     write_string(key, out);
     out.push(b':');
     out.extend_from_slice(value);
+}
+
+/// Appends the members of a capabilities object: what the server offers, but for the features that the
+/// revision has no capability for.
+pub(crate) fn capabilities(
+    settings: &Settings,
+    registry: &Registry,
+    unnamed: &[Feature],
+    out: &mut Vec<u8>,
+) {
+    for (feature, name) in Feature::ADVERTISED {
+        if registry.offers(feature) && !unnamed.contains(&feature) {
+            let tells: &[u8] = match feature {
+                Feature::Resources => br#"{"subscribe":true,"listChanged":true}"#,
+                Feature::Tools | Feature::Prompts => br#"{"listChanged":true}"#,
+                _ => b"{}",
+            };
+            let told = if settings.subscriptions { tells } else { b"{}" };
+            member(name, told, out);
+        }
+    }
 }
 
 /// A comma, unless an object has just been opened.

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::error::{Error, Kind, code, excerpt};
 use crate::json::{self, Json, Object};
 use crate::limits::Limits;
-use request::needs;
+pub(crate) use request::needs;
 
 /// The requests a server may embed in a result. None is ever a request of its own.
 pub const METHODS: [&str; 3] = ["elicitation/create", "sampling/createMessage", "roots/list"];
@@ -114,7 +114,7 @@ pub(crate) fn check_requests(
     Ok(requests)
 }
 
-fn declares(declared: &Object, capability: &str, member: &str) -> bool {
+pub(crate) fn declares(declared: &Object, capability: &str, member: &str) -> bool {
     let Some(capability_object) = declared.get(capability).and_then(Json::as_object) else {
         return false;
     };
@@ -123,7 +123,7 @@ fn declares(declared: &Object, capability: &str, member: &str) -> bool {
     member.is_empty() || implied || capability_object.contains(member)
 }
 
-fn require(missing: &mut Object, capability: &str, member: &str) {
+pub(crate) fn require(missing: &mut Object, capability: &str, member: &str) {
     let mut members = match missing.take(capability) {
         Some(Json::Object(members)) => members,
         _ => Object::new(),

@@ -70,7 +70,7 @@ pub fn check_response(request: &Json, response: &Json) -> Checked {
 }
 
 /// The capabilities that a good request needs, each with a member (`""` for none in particular).
-pub(super) fn needs(request: &Json) -> Vec<[&'static str; 2]> {
+pub(crate) fn needs(request: &Json) -> Vec<[&'static str; 2]> {
     let Some(request) = request.as_object() else {
         return Vec::new();
     };

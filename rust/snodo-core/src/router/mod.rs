@@ -7,9 +7,9 @@ pub(crate) use resource::resume;
 
 use crate::call::Target;
 use crate::context::Context;
-use crate::error::{self, Error};
+use crate::error::{self, Error, Kind, code};
 use crate::json::{Json, Object};
-use crate::operation::Operation;
+use crate::operation::{Change, Operation};
 use crate::outcome::Value;
 use crate::runtime::Runtime;
 use crate::subscription::Filter;
@@ -36,6 +36,15 @@ pub enum Route<'a> {
     },
     /// To what the server tells by itself: the part of it that was asked for.
     Listen(Filter),
+    /// To a session.
+    Open {
+        /// Who the client is.
+        client_info: Object,
+        /// What it can do.
+        capabilities: Object,
+    },
+    /// To another state of the session.
+    Settle(Change),
 }
 
 /// Finds what the operation is about and holds the request to its terms.
@@ -57,6 +66,30 @@ pub fn route<'a>(
         Operation::GetPrompt { name, arguments } => get_prompt(runtime, &name, arguments),
         Operation::Complete(completion) => completion::complete(runtime, completion),
         Operation::Listen(filter) => Ok(Route::Listen(filter.offered(runtime))),
+        Operation::Ping => Ok(Route::Ready(b"{}")),
+        Operation::Open {
+            client_info,
+            capabilities,
+        } => Ok(Route::Open {
+            client_info,
+            capabilities,
+        }),
+        Operation::Settle(change) => settle(context, change),
+    }
+}
+
+/// Without a session there is nothing to change. A log level does no harm then; but nobody could be told
+/// of what is watched.
+fn settle<'a>(context: &Context, change: Change) -> Result<Route<'a>, Error> {
+    if context.arrival.peer.is_some() {
+        return Ok(Route::Settle(change));
+    }
+    match change {
+        Change::LogLevel(_) => Ok(Route::Ready(b"{}")),
+        Change::Watch(_) | Change::Unwatch(_) => {
+            let text = format!("{} needs a session: send initialize first", context.method);
+            Err(Error::new(code::METHOD_NOT_FOUND, Kind::Protocol, text))
+        }
     }
 }
 

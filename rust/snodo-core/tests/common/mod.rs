@@ -11,6 +11,7 @@ use snodo_core::dialect::ALL;
 use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Outcome;
+use snodo_core::peer::Peer;
 use snodo_core::pipeline::{Answer, Prepared, Verdict, finish, prepare};
 use snodo_core::registry::{
     Completable, Components, Prompt, Resource, Template, Tool, UriTemplate,
@@ -62,11 +63,12 @@ pub const GREET: &str = r#"{"name":"greet","inputSchema":{"type":"object","prope
 pub const COUNT: &str = r#"{"name":"count","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}"#;
 pub const MIRRORED: &str = r#"{"name":"mirrored","inputSchema":{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"N"},"opts":{"type":"object","properties":{"dry":{"type":"boolean","x-mcp-header":"Dry-Run"}}}}}}"#;
 
+/// Of a server that speaks the newest revision alone.
 pub fn settings() -> Settings {
     Settings {
         server_info: object(r#"{"name":"demo","version":"1.0.0"}"#),
         instructions: None,
-        dialects: ALL.to_vec(),
+        dialects: vec![ALL[0]],
         limits: Limits::default(),
         heartbeat: None,
         page_size: None,
@@ -75,6 +77,34 @@ pub fn settings() -> Settings {
         resources_cache: Cache::default(),
         prompts_cache: Cache::default(),
         subscriptions: false,
+    }
+}
+
+/// Of a server that speaks every revision there is.
+pub fn every_era() -> Settings {
+    Settings {
+        dialects: ALL.to_vec(),
+        subscriptions: true,
+        ..settings()
+    }
+}
+
+/// Who opened with this revision and declared these capabilities.
+pub fn peer(version: &str, capabilities: &str) -> Arc<Peer> {
+    let dialect = ALL.iter().find(|dialect| dialect.version() == version);
+    Arc::new(Peer {
+        dialect: *dialect.expect("a revision"),
+        client_info: object(r#"{"name":"old","version":"1"}"#),
+        capabilities: object(capabilities),
+    })
+}
+
+/// A message on a pipe whose peer can be asked.
+pub fn opened(version: &str, capabilities: &str) -> Arrival {
+    Arrival {
+        peer: Some(peer(version, capabilities)),
+        can_ask: true,
+        ..stdio()
     }
 }
 
@@ -93,11 +123,7 @@ pub fn with_tools(settings: Settings, tools: Vec<Tool>) -> Runtime {
 }
 
 pub fn stdio() -> Arrival {
-    Arrival {
-        transport: Transport::Stdio,
-        headers: None,
-        principal: None,
-    }
+    Arrival::new(Transport::Stdio)
 }
 
 /// Headers, one a line.
@@ -109,9 +135,8 @@ pub fn http(headers: &str) -> Arrival {
         .collect();
     let headers: Arc<dyn Headers> = Arc::new(headers);
     Arrival {
-        transport: Transport::Http,
         headers: Some(headers),
-        principal: None,
+        ..Arrival::new(Transport::Http)
     }
 }
 

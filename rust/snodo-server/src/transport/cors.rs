@@ -7,9 +7,9 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// What a page may send (MCP 2026-07-28, Streamable HTTP).
+/// What a page may send (MCP 2026-07-28 and the revisions before it, Streamable HTTP).
 const HEADERS: &str = "Content-Type, Accept, Authorization, MCP-Protocol-Version, Mcp-Method, \
-                       Mcp-Name, traceparent, tracestate, baggage";
+                       Mcp-Name, Mcp-Session-Id, Last-Event-ID, traceparent, tracestate, baggage";
 
 /// Whether an `OPTIONS` request is a browser asking first.
 pub(crate) fn is_preflight(request: &HeaderMap) -> bool {
@@ -36,7 +36,7 @@ pub(crate) fn allow(request: &HeaderMap, response: &mut HeaderMap) {
     }
     response.insert(
         ACCESS_CONTROL_ALLOW_METHODS,
-        HeaderValue::from_static("POST"),
+        HeaderValue::from_static("POST, GET, DELETE"),
     );
     response.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600"));
 }
@@ -46,7 +46,7 @@ pub(crate) fn expose(origin: HeaderValue, response: &mut HeaderMap) {
     response.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     response.insert(
         ACCESS_CONTROL_EXPOSE_HEADERS,
-        HeaderValue::from_static("WWW-Authenticate, MCP-Protocol-Version"),
+        HeaderValue::from_static("WWW-Authenticate, MCP-Protocol-Version, Mcp-Session-Id"),
     );
     response.append(VARY, HeaderValue::from_static("Origin"));
 }

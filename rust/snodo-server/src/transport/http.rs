@@ -25,9 +25,13 @@ use snodo_core::pipeline::{Answer, Verdict, refuse};
 use crate::cancel::CancelToken;
 use crate::said::Speech;
 use crate::service::{Prepared, Service};
+use crate::session::Sessions;
 use crate::transport::body::{self, Incomplete};
 use crate::transport::connection::{LastWords, Life};
+use crate::transport::loose::Loose;
+use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
+use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{self, First};
 use crate::transport::{cors, media};
 
@@ -35,7 +39,11 @@ const CLOSING: &str = "Server is shutting down";
 
 /// What is served under an address.
 pub(crate) struct Endpoint {
-    service: Arc<Service>,
+    pub(super) service: Arc<Service>,
+    pub(super) sessions: Arc<Sessions>,
+    /// Calls of clients that are not there any more.
+    pub(crate) loose: Arc<Loose>,
+    mailboxes: Option<Arc<Mailboxes>>,
     /// Without a slash at its end.
     path: String,
     gate: Gate,
@@ -44,7 +52,8 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn new(service: Arc<Service>, path: &str, gate: Gate) -> Self {
+    /// `legacy_sse`: HTTP+SSE of 2024-11-05 is served too.
+    pub(crate) fn new(service: Arc<Service>, path: &str, gate: Gate, legacy_sse: bool) -> Self {
         let beside = Router::new()
             .route("/healthz", get(async || ()))
             // Reached only while requests are taken: at shutdown connections close.
@@ -57,6 +66,9 @@ impl Endpoint {
                 response.map(Stream::new)
             });
         Self {
+            sessions: Arc::new(Sessions::new(service.limits())),
+            loose: Arc::new(Loose::new()),
+            mailboxes: legacy_sse.then(|| Arc::new(Mailboxes::new(service.limits()))),
             service,
             path: path.trim_end_matches('/').to_owned(),
             gate,
@@ -92,7 +104,8 @@ impl Endpoint {
     ) -> Response<Body> {
         let (heard, _request) = life.begin();
         let path = request.uri().path();
-        if path != self.path && path.strip_suffix('/') != Some(&self.path) {
+        let is_mail = self.mailboxes.is_some() && (path == STREAM || path == MESSAGES);
+        if path != self.path && path.strip_suffix('/') != Some(&self.path) && !is_mail {
             return self.beside(request, life).await;
         }
         let (parts, body) = request.into_parts();
@@ -104,7 +117,13 @@ impl Endpoint {
         if parts.method != Method::POST || gate.is_err() {
             leave_unread(life, &body);
         }
+        let mail = self.mailboxes.as_ref().filter(|_| is_mail);
         let mut response = match parts.method {
+            Method::POST | Method::GET if mail.is_some() => match (gate, mail) {
+                (Ok(_), Some(boxes)) => Box::pin(self.mail(boxes, parts, body, life)).await,
+                (Ok(_), None) => not_allowed(),
+                (Err(reason), _) => refusal(StatusCode::FORBIDDEN, reason.message()),
+            },
             Method::POST => match gate {
                 Ok(_) if heard > self.limits().head_bytes && self.is_oversized(&parts) => refusal(
                     StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
@@ -117,6 +136,11 @@ impl Endpoint {
                 Ok(_) => preflight(&parts.headers),
                 Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
+            Method::GET | Method::DELETE if self.has_sessions(&parts.headers) => match gate {
+                Ok(_) if parts.method == Method::GET => self.get(&parts.headers, life),
+                Ok(_) => self.delete(&parts.headers),
+                Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
+            },
             _ => not_allowed(),
         };
         if let Some(origin) = origin {
@@ -125,20 +149,19 @@ impl Endpoint {
         response
     }
 
-    async fn post(&self, head: Parts, body: Incoming, life: &Arc<Life>) -> Response<Body> {
-        if !media::is_json(&head.headers) {
-            leave_unread(life, &body);
-            return refusal(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "Content-Type must be application/json",
-            );
+    /// The body of a request, or the answer to one that has none.
+    pub(super) async fn text(&self, body: Incoming, life: &Arc<Life>) -> Result<Bytes, Incomplete> {
+        let text = body::collect(body, self.limits().body_bytes, life).await;
+        if text.is_err() {
+            life.leave_unread();
         }
-        if !media::is_plain(&head.headers) {
+        text
+    }
+
+    async fn post(&self, head: Parts, body: Incoming, life: &Arc<Life>) -> Response<Body> {
+        if let Some(text) = unsupported(&head.headers) {
             leave_unread(life, &body);
-            return refusal(
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "Content-Encoding must be identity",
-            );
+            return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
         }
         if !media::accepts_json(&head.headers) {
             leave_unread(life, &body);
@@ -147,36 +170,46 @@ impl Endpoint {
                 "Accept must admit application/json",
             );
         }
-        let text = match body::collect(body, self.limits().body_bytes, life).await {
+        let text = match self.text(body, life).await {
             Ok(text) => text,
-            Err(reason) => {
-                life.leave_unread();
-                return incomplete(reason);
-            }
+            Err(reason) => return incomplete(reason),
         };
         let takes_events = media::accepts_events(&head.headers);
         let head_accepts = head.headers.contains_key(ACCEPT);
-        let arrival = Arrival {
-            transport: Transport::Http,
-            headers: Some(Arc::new(HttpHeaders(head.headers))),
-            principal: None,
-        };
-        match self.service.prepare(&text, arrival) {
+        let mut arrival = Arrival::new(Transport::Http);
+        let caller = self.caller(&head.headers, &mut arrival, takes_events);
+        arrival.headers = Some(Arc::new(HttpHeaders(head.headers)));
+        if let Some(messages) = self.service.batch(&text, &arrival) {
+            if matches!(caller, Caller::Gone) {
+                return gone();
+            }
+            let answers = Box::pin(self.answers(messages, arrival, caller));
+            return match answers.await {
+                Some(body) => json(StatusCode::OK, body),
+                None => empty(StatusCode::ACCEPTED),
+            };
+        }
+        let principal = arrival.principal.clone();
+        let prepared = self.service.prepare(&text, arrival);
+        drop(text);
+        if matches!(caller, Caller::Gone) && !matches!(prepared, Prepared::Open { .. }) {
+            return gone();
+        }
+        match prepared {
             Prepared::Answer(answer) => respond(answer),
+            Prepared::Work(work) if work.dialect().asks() => {
+                // Boxed, as the other rare ways are: every request's future is as large as the largest.
+                Box::pin(self.converse(work, caller, takes_events, life)).await
+            }
             Prepared::Work(work) if takes_events && work.wants_notices() => {
-                drop(text);
                 let speech = self.service.clone().converse(work, CancelToken::new());
                 self.speak(speech, life).await
             }
-            Prepared::Work(work) => {
-                drop(text);
-                match self.service.run(work, CancelToken::new()).await {
-                    Some(answer) => respond(answer),
-                    None => empty(StatusCode::NO_CONTENT),
-                }
-            }
+            Prepared::Work(work) => match self.service.run(work, CancelToken::new()).await {
+                Some(answer) => respond(answer),
+                None => empty(StatusCode::NO_CONTENT),
+            },
             Prepared::Listen(listen) if takes_events || !head_accepts => {
-                drop(text);
                 match self.service.listen(listen) {
                     Ok(speech) => self.speak(speech, life).await,
                     Err(answer) => respond(answer),
@@ -187,9 +220,19 @@ impl Endpoint {
                 let answer = self.service.refuse(Some(listen.id()), &error);
                 json(StatusCode::NOT_ACCEPTABLE, answer.body)
             }
-            // Over HTTP a client cancels by closing its connection: the message alone does not say
-            // whose request it means.
-            Prepared::Cancel(_) | Prepared::Silence => empty(StatusCode::ACCEPTED),
+            Prepared::Open { answer, peer } => self.open(answer, peer, principal),
+            Prepared::Settle { answer, change } => respond(caller.apply(change, answer)),
+            Prepared::Reply(reply) => {
+                caller.settle(reply);
+                empty(StatusCode::ACCEPTED)
+            }
+            // Without a session a client cancels by closing its connection: the message alone does
+            // not say whose request it means.
+            Prepared::Cancel(id) => {
+                caller.cancel(&id);
+                empty(StatusCode::ACCEPTED)
+            }
+            Prepared::Silence => empty(StatusCode::ACCEPTED),
         }
     }
 
@@ -225,7 +268,7 @@ impl Endpoint {
 /// The one table from what an answer says to its status.
 fn status(verdict: Verdict) -> StatusCode {
     match verdict {
-        Verdict::Result => StatusCode::OK,
+        Verdict::Result | Verdict::Told(_) => StatusCode::OK,
         Verdict::Busy | Verdict::Closing => StatusCode::SERVICE_UNAVAILABLE,
         Verdict::Late => StatusCode::GATEWAY_TIMEOUT,
         Verdict::Error(code) => match code {
@@ -243,11 +286,11 @@ fn status(verdict: Verdict) -> StatusCode {
     }
 }
 
-fn respond(answer: Answer) -> Response<Body> {
+pub(super) fn respond(answer: Answer) -> Response<Body> {
     json(status(answer.verdict), answer.body)
 }
 
-fn json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
+pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
     let mut response = Response::new(Body::Whole(Bytes::from(body)));
     *response.status_mut() = status;
     let headers = response.headers_mut();
@@ -256,17 +299,17 @@ fn json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
     response
 }
 
-fn empty(status: StatusCode) -> Response<Body> {
+pub(super) fn empty(status: StatusCode) -> Response<Body> {
     let mut response = Response::new(Body::Whole(Bytes::new()));
     *response.status_mut() = status;
     response
 }
 
-fn malformed(message: &'static str) -> Error {
+pub(super) fn malformed(message: &'static str) -> Error {
     Error::new(code::INVALID_REQUEST, Kind::Transport, message)
 }
 
-fn refusal(status: StatusCode, message: &'static str) -> Response<Body> {
+pub(super) fn refusal(status: StatusCode, message: &'static str) -> Response<Body> {
     let error = malformed(message);
     json(
         status,
@@ -274,7 +317,7 @@ fn refusal(status: StatusCode, message: &'static str) -> Response<Body> {
     )
 }
 
-fn not_allowed() -> Response<Body> {
+pub(super) fn not_allowed() -> Response<Body> {
     let mut response = refusal(
         StatusCode::METHOD_NOT_ALLOWED,
         "The MCP endpoint takes POST",
@@ -291,7 +334,15 @@ fn preflight(request: &HeaderMap) -> Response<Body> {
     response
 }
 
-fn incomplete(reason: Incomplete) -> Response<Body> {
+/// Why a body is not taken whatever is in it.
+pub(super) fn unsupported(headers: &HeaderMap) -> Option<&'static str> {
+    if !media::is_json(headers) {
+        return Some("Content-Type must be application/json");
+    }
+    (!media::is_plain(headers)).then_some("Content-Encoding must be identity")
+}
+
+pub(super) fn incomplete(reason: Incomplete) -> Response<Body> {
     let mut response = match reason {
         Incomplete::TooLarge => refusal(
             StatusCode::PAYLOAD_TOO_LARGE,
@@ -311,7 +362,7 @@ fn incomplete(reason: Incomplete) -> Response<Body> {
 }
 
 /// Nobody will read this body.
-fn leave_unread(life: &Life, body: &Incoming) {
+pub(super) fn leave_unread(life: &Life, body: &Incoming) {
     if !body.is_end_stream() {
         life.leave_unread();
     }
@@ -369,7 +420,7 @@ impl http_body::Body for Body {
 
 /// The headers of a request, as the core reads them.
 #[derive(Debug)]
-struct HttpHeaders(HeaderMap);
+pub(super) struct HttpHeaders(pub(super) HeaderMap);
 
 impl Headers for HttpHeaders {
     fn get(&self, name: &str) -> Header<'_> {

@@ -1,14 +1,19 @@
 //! What each transport must promise: one answer a request, none to a notification.
 
+mod batches;
 mod bell;
 mod body;
 pub(crate) mod connection;
 mod cors;
 mod framing;
 pub(crate) mod http;
+mod kept;
+mod loose;
+pub(crate) mod mailbox;
 mod media;
 pub(crate) mod origin;
 mod output;
+mod sessions;
 mod sse;
 mod stdio;
 

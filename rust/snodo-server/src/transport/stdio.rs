@@ -29,6 +29,8 @@ use tokio::time::timeout;
 use crate::cancel::{CancelToken, Reason};
 use crate::said::{Said, Speech};
 use crate::service::{Prepared, Service, Work};
+use crate::session::{Changes, Session as Client, Used};
+use crate::transport::batches::Batches;
 use crate::transport::bell::Bell;
 use crate::transport::framing::{Batch, Framer, Line};
 use crate::transport::output::{Output, WriteError};
@@ -160,6 +162,10 @@ struct Session<'s> {
     /// an id may be used again while a cancelled call of the same id still runs.
     in_flight: HashMap<Id, (u64, CancelToken)>,
     arrived: u64,
+    /// Whose messages they are that say nothing of it, once a client has opened with a handshake.
+    client: Option<Arc<Client>>,
+    changes: Option<Changes>,
+    batches: Batches,
 }
 
 impl<'s> Session<'s> {
@@ -173,6 +179,9 @@ impl<'s> Session<'s> {
             speaking: SelectAll::new(),
             in_flight: HashMap::new(),
             arrived: 0,
+            client: None,
+            changes: None,
+            batches: Batches::default(),
         }
     }
 
@@ -241,13 +250,16 @@ impl<'s> Session<'s> {
             let more = self.hear(context);
             match self.batch.as_mut().and_then(Batch::next) {
                 Some(Line::Text(text)) => {
-                    let arrival = Arrival {
-                        transport: Transport::Stdio,
-                        headers: None,
-                        principal: None,
-                    };
-                    let prepared = self.service.prepare(text, arrival);
-                    self.prepared(prepared);
+                    let mut arrival = Arrival::new(Transport::Stdio);
+                    if let Some(client) = &self.client {
+                        client.sign(&mut arrival, true);
+                    }
+                    if let Some(messages) = self.service.batch(text, &arrival) {
+                        self.take_batch(&messages, &arrival);
+                    } else {
+                        let prepared = self.service.prepare(text, arrival);
+                        self.prepared(prepared);
+                    }
                 }
                 Some(Line::TooLong(beginning)) => {
                     // A client that learns no id waits for its answer for ever.
@@ -269,6 +281,14 @@ impl<'s> Session<'s> {
     /// Takes some of what is said, so that whoever says much does not keep the others from being
     /// heard. Whether there may be more.
     fn hear(&mut self, context: &mut Context<'_>) -> bool {
+        let changes = self.changes.as_mut();
+        if let Some(Poll::Ready(said)) = changes.map(|changes| changes.poll_next_unpin(context)) {
+            match said {
+                Some(Said::Notice(message)) => self.output.push(&message),
+                _ => self.changes = None,
+            }
+            return true;
+        }
         for _ in 0..SPEECHES {
             match self.speaking.poll_next_unpin(context) {
                 Poll::Ready(Some((number, id, Said::Answer(answer)))) => {
@@ -279,6 +299,7 @@ impl<'s> Session<'s> {
                         self.output.push(&message);
                     }
                 }
+                Poll::Ready(Some((_, _, Said::Question(message)))) => self.output.push(&message),
                 Poll::Ready(None) | Poll::Pending => return false,
             }
         }
@@ -286,14 +307,37 @@ impl<'s> Session<'s> {
     }
 
     fn prepared(&mut self, prepared: Prepared) {
+        self.begin_changes();
         match prepared {
-            Prepared::Answer(answer) => self.output.push(&answer.body),
+            Prepared::Answer(answer) => self.say(answer),
+            Prepared::Open { answer, peer } => {
+                let before = self.client.replace(Arc::new(Client::new(peer, None)));
+                self.changes = None;
+                if let Some(before) = before {
+                    before.end();
+                }
+                self.say(answer);
+            }
+            Prepared::Settle { answer, change } => {
+                if let Some(client) = &self.client {
+                    client.apply(change);
+                }
+                self.say(answer);
+            }
+            Prepared::Reply(reply) => {
+                if let Some(client) = &self.client {
+                    client.settle(reply);
+                }
+            }
             Prepared::Work(work) => self.run(work),
             Prepared::Listen(listen) => self.subscribe(listen),
             Prepared::Cancel(id) => {
                 if let Some((number, token)) = self.in_flight.remove(&id) {
                     token.cancel(Reason::Client);
                     self.silence(number);
+                    if let Some(answers) = self.batches.leave(number) {
+                        self.output.push(&answers);
+                    }
                 }
             }
             Prepared::Silence => {}
@@ -306,7 +350,11 @@ impl<'s> Session<'s> {
             return;
         };
         let service = self.service;
-        if work.wants_notices() {
+        let work = match &self.client {
+            Some(client) => work.within(client.clone()),
+            None => work,
+        };
+        if work.wants_notices() || work.may_ask() {
             let speech = service.clone().converse(work, token);
             return self.listen(number, id, speech);
         }
@@ -337,6 +385,7 @@ impl<'s> Session<'s> {
         let token = CancelToken::new();
         self.in_flight
             .insert(id.clone(), (self.arrived, token.clone()));
+        self.batches.enter(self.arrived);
         Some((self.arrived, token))
     }
 
@@ -353,7 +402,7 @@ impl<'s> Session<'s> {
     fn silence(&mut self, number: u64) {
         for speaking in &mut self.speaking {
             if speaking.number == number {
-                speaking.speech = None;
+                speaking.speech = speaking.speech.take().filter(|speech| speech.cancelled());
                 speaking.wake();
             }
         }
@@ -376,9 +425,39 @@ impl<'s> Session<'s> {
     fn answered(&mut self, (number, id, answer): Done) {
         if self.is_wanted(number, &id) {
             self.in_flight.remove(&id);
-            if let Some(answer) = answer {
-                self.output.push(&answer.body);
+            let body = answer.map(|answer| answer.body);
+            if let Some(body) = self.batches.answer(number, body) {
+                self.output.push(&body);
             }
+        }
+    }
+
+    /// Answers what needed no call.
+    fn say(&mut self, answer: Answer) {
+        if let Some(body) = self.batches.say(answer.body) {
+            self.output.push(&body);
+        }
+    }
+
+    /// Tells the client of changes, from its first message after the handshake on: it is to hear of
+    /// nothing before.
+    fn begin_changes(&mut self) {
+        if let Some(client) = &self.client
+            && self.changes.is_none()
+        {
+            self.changes = self.service.changes(client, Transport::Stdio);
+        }
+    }
+
+    /// Takes in messages that came together, whose answers leave together.
+    fn take_batch(&mut self, messages: &[Vec<u8>], arrival: &Arrival) {
+        self.batches.begin();
+        for message in messages {
+            let prepared = self.service.prepare(message, arrival.clone());
+            self.prepared(prepared);
+        }
+        if let Some(answers) = self.batches.end() {
+            self.output.push(&answers);
         }
     }
 
@@ -391,7 +470,7 @@ impl<'s> Session<'s> {
 
     fn refuse(&mut self, id: Option<&Id>, error: &Error) {
         let answer = self.service.refuse(id, error);
-        self.output.push(&answer.body);
+        self.say(answer);
     }
 
     /// Stops what runs and writes what is already answered.

@@ -6,6 +6,8 @@
     reason = "each test crate uses its part of the kit"
 )]
 
+pub mod exchange;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,11 +15,12 @@ use snodo_core::call::{Call, Target};
 use snodo_core::dialect;
 use snodo_core::json::{Json, Object};
 use snodo_core::limits::Limits;
-use snodo_core::outcome::Value;
+use snodo_core::outcome::{Outcome, Value};
 use snodo_core::registry::{Components, Resource, Tool};
 use snodo_core::runtime::{Cache, Runtime, Settings};
 use snodo_core::schema::{Schema, Validator};
 use snodo_server::handler::Reply;
+use snodo_server::hub::Hub;
 use snodo_server::service::Service;
 use snodo_server::source::Source;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
@@ -56,6 +59,14 @@ pub fn service(limits: Limits) -> (Arc<Service>, Held) {
 pub fn service_that_beats(limits: Limits, heartbeat: Option<Duration>) -> (Arc<Service>, Held) {
     let (service, held) = server(limits, heartbeat, false);
     (Arc::new(service), held)
+}
+
+/// A server of the initialize era's clients: `hold` and the others, a resource, and a hub of events.
+pub fn eventful(limits: Limits) -> (Arc<Service>, Held, Hub) {
+    let (service, held) = server(limits, None, true);
+    let hub = Hub::default();
+    let service = service.with_source(Arc::new(hub.clone()));
+    (Arc::new(service), held, hub)
 }
 
 /// The same, and a resource, with a source of events.
@@ -154,4 +165,44 @@ pub fn listen(id: &str, filter: &str) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen","params":{{{META},"notifications":{filter}}}}}"#
     )
+}
+
+/// An `initialize` as one line, of a client that can do everything.
+pub fn initialize(id: &str, version: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{"elicitation":{{"form":{{}},"url":{{}}}},"sampling":{{}},"roots":{{}}}},"clientInfo":{{"name":"c","version":"1"}}}}}}"#
+    )
+}
+
+/// A request as earlier revisions spell it. `id` and `params` are JSON.
+pub fn plain(id: &str, method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
+}
+
+/// A `tools/call` of earlier revisions.
+pub fn plain_call(id: &str, tool: &str) -> String {
+    plain(
+        id,
+        "tools/call",
+        &format!(r#"{{"name":"{tool}","arguments":{{}}}}"#),
+    )
+}
+
+/// What a tool gives that asks its client something.
+pub fn question(key: &str, state: Option<&str>) -> Outcome {
+    let requests = format!(
+        r#"{{"{key}":{{"method":"elicitation/create","params":{{"mode":"form","message":"Sure?","requestedSchema":{{"type":"object","properties":{{"ok":{{"type":"boolean"}}}}}}}}}}}}"#
+    );
+    Value::InputRequired {
+        requests: Some(requests.into_bytes()),
+        state: state.map(str::to_owned),
+    }
+    .into()
+}
+
+/// The id of a request of the server, as JSON text.
+pub fn id_of(request: &str) -> &str {
+    let (_, rest) = request.split_once(r#""id":"#).expect("a request");
+    let end = rest[1..].find('"').expect("a string") + 2;
+    &rest[..end]
 }

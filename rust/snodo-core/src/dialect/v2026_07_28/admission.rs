@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use super::methods::{NOTIFICATIONS, find};
-use super::{VERSION, headers, unsupported_version};
+use super::{VERSION, headers, params, unsupported_version};
 use crate::context::{Header, Headers};
-use crate::envelope;
 use crate::error::Error;
 use crate::json::{Json, Object};
 use crate::limits::Limits;
@@ -82,14 +81,7 @@ pub(super) fn check_meta(meta: &Object, limits: &Limits) -> Result<(), Error> {
         let text = "_meta contains an invalid key or non-JSON value";
         return Err(Error::invalid_params(text));
     }
-    match meta.get(meta::PROGRESS_TOKEN) {
-        None | Some(Json::Int(_)) => {}
-        Some(Json::String(token)) if token.len() <= limits.id_bytes => {}
-        Some(_) => {
-            let text = format!("progressToken {}", envelope::id_rule(limits));
-            return Err(Error::invalid_params(text));
-        }
-    }
+    params::check_progress_token(meta, limits)?;
     match meta.get(meta::LOG_LEVEL).map(Json::as_str) {
         None => {}
         Some(Some(level)) if meta::LOG_LEVELS.contains(&level) => {}

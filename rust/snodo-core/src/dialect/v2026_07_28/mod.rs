@@ -3,7 +3,6 @@
 
 mod admission;
 mod methods;
-mod notices;
 mod render;
 mod results;
 mod subscription;
@@ -11,7 +10,7 @@ mod subscription;
 use std::borrow::Cow;
 
 use super::{Claim, Dialect, List, Notification, Opening, Rendered, Request};
-use super::{headers, shape, unsupported_version};
+use super::{headers, notices, params, shape, unsupported_version};
 use crate::call::Target;
 use crate::context::{Arrival, Context, Headers, Transport};
 use crate::envelope::Id;
@@ -48,19 +47,26 @@ impl Dialect for V2026_07_28 {
             return Claim::Exact;
         }
         match named {
-            [None, None] if opening.method == CANCELLED => Claim::Exact,
-            [None, None] if find(opening.method).is_none() => Claim::No,
+            [None, None] if opening.method != CANCELLED && find(opening.method).is_none() => {
+                Claim::No
+            }
             _ => Claim::Fallback,
         }
     }
 
-    fn admit(&self, runtime: &Runtime, request: Request) -> Result<(Context, Object), Error> {
+    fn admit(
+        &'static self,
+        runtime: &Runtime,
+        request: Request,
+    ) -> Result<(Context, Object), Error> {
         let Request {
             id,
             method,
             params,
-            arrival,
+            mut arrival,
         } = request;
+        // A request that brings its own terms is of no session.
+        (arrival.peer, arrival.log_level, arrival.can_ask) = (None, None, false);
         let mut params = params.unwrap_or_default();
         let headers = arrival.headers.as_deref();
 
@@ -91,6 +97,7 @@ impl Dialect for V2026_07_28 {
             meta,
             input_responses: None,
             request_state: None,
+            round: 0,
         };
         Ok((context, params))
     }
@@ -171,6 +178,10 @@ impl Dialect for V2026_07_28 {
 
     fn listened(&self, runtime: &Runtime, id: &Id) -> Vec<u8> {
         subscription::listened(id, &runtime.rendered(self).meta)
+    }
+
+    fn knows(&self, method: &str) -> bool {
+        find(method).is_some()
     }
 
     fn shape_error<'a>(&self, error: &'a Error) -> Cow<'a, Error> {

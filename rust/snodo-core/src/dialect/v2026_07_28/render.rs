@@ -3,7 +3,6 @@
 use super::{List, Rendered, VERSION, shape};
 use crate::json::{Json, Object, write_string};
 use crate::meta;
-use crate::operation::Feature;
 use crate::page::Pages;
 use crate::registry::Registry;
 use crate::runtime::{Cache, Settings};
@@ -75,17 +74,7 @@ fn discover(settings: &Settings, registry: &Registry, meta: &[u8]) -> Vec<u8> {
         write_string(version, &mut out);
     }
     out.extend_from_slice(br#"],"capabilities":{"#);
-    for (feature, name) in Feature::ADVERTISED {
-        if registry.offers(feature) {
-            let tells: &[u8] = match feature {
-                Feature::Resources => br#"{"subscribe":true,"listChanged":true}"#,
-                Feature::Tools | Feature::Prompts => br#"{"listChanged":true}"#,
-                _ => b"{}",
-            };
-            let told = if settings.subscriptions { tells } else { b"{}" };
-            shape::member(name, told, &mut out);
-        }
-    }
+    shape::capabilities(settings, registry, &[], &mut out);
     out.push(b'}');
     if let Some(instructions) = &settings.instructions {
         out.extend_from_slice(br#","instructions":"#);

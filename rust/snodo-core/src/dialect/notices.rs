@@ -1,4 +1,4 @@
-//! What is said during a request, as notifications of this revision.
+//! What is said during a request, spelled the same in every revision.
 
 use crate::context::Context;
 use crate::json::write_string;

@@ -1,0 +1,317 @@
+//! What is kept for a client of the initialize era between its messages: over HTTP while its session
+//! lives, on a pipe as long as the pipe.
+
+pub(crate) mod asked;
+mod changes;
+pub(crate) mod key;
+pub(crate) mod replay;
+mod store;
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context as Task, Waker};
+
+use snodo_core::context::Arrival;
+use snodo_core::envelope::Id;
+use snodo_core::json::Json;
+use snodo_core::limits::{FILTER_URIS, Limits, REPLAY_BYTES_OVER};
+use snodo_core::notice::Level;
+use snodo_core::peer::Peer;
+use snodo_core::pipeline::{Change, Reply};
+
+pub use changes::Changes;
+pub use key::Key;
+pub use store::{Store, Use, Used};
+
+use crate::cancel::{CancelToken, Reason};
+use crate::session::asked::Asked;
+use crate::session::replay::Replay;
+
+/// One client. An idle one takes less than 2 KB, what it said of itself included.
+pub struct Session {
+    peer: Arc<Peer>,
+    principal: Option<Json>,
+    log_level: Mutex<Option<Level>>,
+    pub(crate) asked: Asked,
+    running: Mutex<Running>,
+    replay: Mutex<Replay>,
+    ear: Mutex<Ear>,
+    used: Use,
+}
+
+/// The calls that the client may cancel. An id may be used again while a cancelled call still runs.
+#[derive(Default)]
+struct Running {
+    calls: HashMap<Id, (u64, CancelToken)>,
+    begun: u64,
+}
+
+/// Who hears of changes, and of which: one stream at a time.
+#[derive(Default)]
+struct Ear {
+    watched: Vec<Arc<str>>,
+    /// Counts the streams; only the newest one hears.
+    turn: u64,
+    over: bool,
+    waiting: Option<Waker>,
+}
+
+impl Session {
+    /// A session of a client that has just said who it is.
+    pub fn new(peer: Arc<Peer>, principal: Option<Json>) -> Self {
+        Self {
+            peer,
+            principal,
+            log_level: Mutex::default(),
+            asked: Asked::default(),
+            running: Mutex::default(),
+            replay: Mutex::default(),
+            ear: Mutex::default(),
+            used: Use::new(),
+        }
+    }
+
+    /// Who is at the other end.
+    pub fn peer(&self) -> &Arc<Peer> {
+        &self.peer
+    }
+
+    /// Whether it is this caller's. A session is bound to the identity that opened it.
+    pub fn is_of(&self, principal: Option<&Json>) -> bool {
+        self.principal.as_ref() == principal
+    }
+
+    /// Says of a message whose it is. `can_ask`: requests of the server can go out with its answer.
+    pub fn sign(&self, arrival: &mut Arrival, can_ask: bool) {
+        arrival.peer = Some(self.peer.clone());
+        arrival.log_level = *lock(&self.log_level);
+        arrival.can_ask = can_ask;
+    }
+
+    /// Changes what the client may change.
+    pub fn apply(&self, change: Change) {
+        match change {
+            Change::LogLevel(level) => *lock(&self.log_level) = Some(level),
+            Change::Watch(uri) => {
+                let mut ear = lock(&self.ear);
+                if !ear.watched.iter().any(|watched| **watched == *uri) {
+                    if ear.watched.len() >= FILTER_URIS {
+                        ear.watched.remove(0);
+                        tracing::warn!("a client watches more than {FILTER_URIS} resources");
+                    }
+                    ear.watched.push(uri.into());
+                    ear.wake();
+                }
+            }
+            Change::Unwatch(uri) => {
+                let mut ear = lock(&self.ear);
+                ear.watched.retain(|watched| **watched != *uri);
+                ear.wake();
+            }
+        }
+    }
+
+    /// The client answers a question.
+    pub fn settle(&self, reply: Reply) {
+        self.asked.settle(&reply.id, reply.response);
+    }
+
+    /// Takes a call in that the client may cancel until the guard is dropped.
+    pub(crate) fn begin(self: &Arc<Self>, id: Id, token: CancelToken) -> Cancellable {
+        let mut running = lock(&self.running);
+        running.begun += 1;
+        let number = running.begun;
+        running.calls.insert(id.clone(), (number, token));
+        drop(running);
+        Cancellable {
+            session: self.clone(),
+            id,
+            number,
+        }
+    }
+
+    /// The client no longer wants the answer to this request.
+    pub(crate) fn cancel(&self, id: &Id) {
+        let call = lock(&self.running).calls.remove(id);
+        if let Some((_, token)) = call {
+            token.cancel(Reason::Client);
+        }
+    }
+
+    /// The streams of this session.
+    pub(crate) fn replay(&self) -> MutexGuard<'_, Replay> {
+        lock(&self.replay)
+    }
+
+    /// Whether nobody has begun to hear of changes for it.
+    pub(crate) fn is_deaf(&self) -> bool {
+        lock(&self.ear).turn == 0
+    }
+
+    /// Begins to hear of changes. Whoever heard of them before hears no more.
+    fn listen(&self) -> u64 {
+        let mut ear = lock(&self.ear);
+        ear.turn += 1;
+        ear.wake();
+        ear.turn
+    }
+
+    /// What is to be heard of, for the stream whose turn it is; `None` if it is not.
+    fn watched(&self, turn: u64, task: &Task<'_>) -> Option<Vec<Arc<str>>> {
+        let mut ear = lock(&self.ear);
+        if ear.over || ear.turn != turn {
+            return None;
+        }
+        ear.waiting = Some(task.waker().clone());
+        Some(ear.watched.clone())
+    }
+}
+
+impl Ear {
+    fn wake(&mut self) {
+        if let Some(waiting) = self.waiting.take() {
+            waiting.wake();
+        }
+    }
+}
+
+impl Used for Session {
+    fn last_use(&self) -> &Use {
+        &self.used
+    }
+
+    /// Nobody waits for anything any more.
+    fn end(&self) {
+        {
+            let mut ear = lock(&self.ear);
+            ear.over = true;
+            ear.wake();
+        }
+        let calls = std::mem::take(&mut lock(&self.running).calls);
+        for (_, token) in calls.into_values() {
+            token.cancel(Reason::Client);
+        }
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A call that the client may cancel.
+pub(crate) struct Cancellable {
+    session: Arc<Session>,
+    id: Id,
+    number: u64,
+}
+
+impl Drop for Cancellable {
+    fn drop(&mut self) {
+        let calls = &mut lock(&self.session.running).calls;
+        if calls
+            .get(&self.id)
+            .is_some_and(|(number, _)| *number == self.number)
+        {
+            calls.remove(&self.id);
+        }
+        if calls.is_empty() {
+            *calls = HashMap::new(); // an idle session keeps nothing
+        }
+        self.session.used.touch();
+    }
+}
+
+/// The sessions of a server, over HTTP.
+#[derive(Debug)]
+pub struct Sessions {
+    store: Store<Session>,
+    sent: Mutex<Sent>,
+}
+
+/// The streams that have been sent as a whole, oldest first.
+#[derive(Debug, Default)]
+struct Sent {
+    streams: VecDeque<(Weak<Session>, u64, usize)>,
+    bytes: usize,
+}
+
+impl Sessions {
+    /// None yet.
+    pub fn new(limits: &Limits) -> Self {
+        Self {
+            store: Store::new(limits.sessions, limits.session_idle),
+            sent: Mutex::default(),
+        }
+    }
+
+    /// Keeps a session, under a key for its client.
+    pub fn open(&self, session: Session) -> Key {
+        self.store.insert(Arc::new(session))
+    }
+
+    /// The session of this key, if it is this caller's.
+    pub fn get(&self, key: Key, principal: Option<&Json>) -> Option<Arc<Session>> {
+        let session = self.store.get(key)?;
+        session.is_of(principal).then_some(session)
+    }
+
+    /// Ends a session.
+    pub fn end(&self, key: Key) {
+        self.store.remove(key);
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.store.is_empty()
+    }
+
+    /// A stream is over. It is kept on, as nobody knows what of it arrived, until there
+    /// are too many such streams.
+    pub(crate) fn over(&self, session: &Arc<Session>, stream: u64, bytes: usize) {
+        /// What a stream costs besides its bytes.
+        const TRACK: usize = 256;
+        let mut sent = lock(&self.sent);
+        let size = bytes + TRACK;
+        sent.streams
+            .push_back((Arc::downgrade(session), stream, size));
+        sent.bytes += size;
+        let mut gone = Vec::new();
+        while sent.bytes > REPLAY_BYTES_OVER
+            && let Some((session, stream, size)) = sent.streams.pop_front()
+        {
+            sent.bytes -= size;
+            gone.push((session, stream));
+        }
+        drop(sent);
+        for (session, stream) in gone {
+            if let Some(session) = session.upgrade() {
+                session.replay().close(stream);
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left of the 2 KB is for what the client said of itself.
+    #[test]
+    fn an_idle_session_is_small() {
+        assert!(size_of::<Session>() <= 640, "{}", size_of::<Session>());
+    }
+}
