@@ -86,7 +86,7 @@ def floods_progress(context: Context) -> str:
     with counted():
         for n in range(10_000):
             context.progress(n, message="x" * 4000)
-    os.write(2, b"flooded\n")  # whole, whoever else writes
+    os.write(2, b"flooded\\n")  # whole, whoever else writes
     return "flooded"
 
 
