@@ -1,7 +1,7 @@
 """One tool for every client: those of 2026-07-28, and those that open with `initialize`.
 
-Nothing here says which. A new client gets the question as a result and calls again with the answer;
-an older one gets it as a request of the server, in the middle of its call. The function cannot tell.
+Nothing here says which. A new client gets the question as a result and calls again with the answer,
+an older one gets it as a request of the server in the middle of its call. The function is the same.
 
 python examples/14_every_client.py --check
 """
