@@ -123,14 +123,70 @@ def stream(url: str, method: str, **params: Any) -> Iterator[dict[str, Any]]:
 
     Closing it disconnects, as a client does that has lost interest.
     """
-    posted = _request(url, message(method, **params), {})
+    return _messages(_request(url, message(method, **params), {}))
+
+
+class Session:
+    """A client of a revision that opens with `initialize`, over HTTP."""
+
+    def __init__(self, url: str, revision: str, capabilities: dict[str, Any]) -> None:
+        """Open a session; `capabilities` are what the client can be asked for."""
+        self.url = url
+        self.headers = {
+            "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream",
+        }
+        hello = {
+            "protocolVersion": revision,
+            "capabilities": capabilities,
+            "clientInfo": {"name": "example", "version": "1.0.0"},
+        }
+        posted = self._request({"id": 0, "method": "initialize", "params": hello})
+        with urllib.request.urlopen(posted, timeout=10) as answer:
+            spoken = json.load(answer)["result"]["protocolVersion"]
+            assert spoken == revision, spoken
+            # Every message from here on carries these two.
+            self.headers["MCP-Protocol-Version"] = revision
+            self.headers["Mcp-Session-Id"] = answer.headers["Mcp-Session-Id"]
+        self._tell({"method": "notifications/initialized"})
+
+    def stream(self, method: str, **params: Any) -> Iterator[dict[str, Any]]:
+        """Post a request and give every message of its answer, as they come."""
+        return _messages(self._request({"id": 1, "method": method, "params": params}))
+
+    def outside(self, method: str, **params: Any) -> Iterator[dict[str, Any]]:
+        """Post a request that does not say whose session it is of."""
+        posted = self._request({"id": 1, "method": method, "params": params})
+        posted.remove_header("Mcp-session-id")
+        return _messages(posted)
+
+    def respond(self, asked: dict[str, Any], result: dict[str, Any]) -> None:
+        """Answer a request of the server."""
+        self._tell({"id": asked["id"], "result": result})
+
+    def end(self) -> None:
+        """Say that the session is not needed any more."""
+        deleted = urllib.request.Request(self.url, headers=self.headers, method="DELETE")
+        urllib.request.urlopen(deleted, timeout=10).close()
+
+    def _tell(self, said: dict[str, Any]) -> None:
+        with urllib.request.urlopen(self._request(said), timeout=10) as answer:
+            assert answer.status == 202, answer.status
+
+    def _request(self, said: dict[str, Any]) -> urllib.request.Request:
+        body = json.dumps({"jsonrpc": "2.0", **said}).encode()
+        return urllib.request.Request(self.url, body, self.headers)
+
+
+def _messages(posted: urllib.request.Request) -> Iterator[dict[str, Any]]:
     with urllib.request.urlopen(posted, timeout=10) as answer:
         if answer.headers.get_content_type() == "application/json":
             yield json.load(answer)
             return
         for line in answer:
-            if line.startswith(b"data:"):
-                yield json.loads(line.removeprefix(b"data:"))
+            # An event of nothing but an id only says where the stream can be resumed.
+            if line.startswith(b"data:") and (data := line.removeprefix(b"data:").strip()):
+                yield json.loads(data)
 
 
 def _request(url: str, sent: dict[str, Any], extra: dict[str, str]) -> urllib.request.Request:
