@@ -1,4 +1,4 @@
-"""Other people's clients use all a server has, over HTTP and stdio, whatever they are told to speak.
+"""Other people's clients use all a server has, over HTTP and stdio, in each way they have.
 
 The official TypeScript and Python clients of both generations, fastmcp's, and the MCP Inspector's
 command line. What they need is installed by `make interop` or, failing that, right here; without it
