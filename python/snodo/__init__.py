@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from . import elicit, roots, sampling
     from ._answer import Answer, InputRequest
     from ._arg import Arg
+    from ._interview import Answers
     from ._prompt import Prompt
     from ._ready import DirectoryResource, FileResource, StaticResource
     from ._resource import Resource
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "Answers",
     "Arg",
     "Audio",
     "Cache",
@@ -75,6 +77,7 @@ __version__ = "0.1.0"
 # Names by the module they are in; the empty one says that they are modules themselves.
 _HOMES = {
     "Answer": "_answer",
+    "Answers": "_interview",
     "Arg": "_arg",
     "Audio": "results",
     "Cache": "server",

@@ -19,6 +19,8 @@ __all__ = ["Answer", "InputRequest", "Root"]
 
 T_co = TypeVar("T_co", covariant=True)
 
+_WARNING = 30  # as `logging` has it, which is not imported for this
+
 _NOUNS = {
     "elicitation/create": "elicitation",
     "sampling/createMessage": "sampling",
@@ -68,6 +70,17 @@ class Answer(Generic[T_co]):
         if self.action != "accept":
             raise Declined(self.action)
         return self._value  # type: ignore[return-value]
+
+    def __bool__(self) -> bool:
+        """Refuse: an answer of "no" is an answer too.
+
+        Raises:
+            TypeError: Always.
+        """
+        raise TypeError(
+            "an Answer is neither true nor false: look at .accepted, or at .value for what was"
+            " answered"
+        )
 
     def __await__(self) -> Generator[Any, None, Answer[T_co]]:
         yield from ()
@@ -139,28 +152,36 @@ class InputRequest(dict[str, Any], Generic[T_co]):
                 answer the question; nothing of it is told.
         """
         response = (context.input_responses or {}).get(key)
-        return None if response is None else self.answer(response)
+        return None if response is None else self.answer(response, key)
 
-    def answer(self, response: dict[str, Any]) -> Answer[T_co]:
+    def answer(self, response: dict[str, Any], key: str = "") -> Answer[T_co]:
         """Hold a response to this question.
 
+        Args:
+            response: What the client sent.
+            key: What the question was sent under, for the log.
+
         Raises:
-            Error: -32602 if it does not answer the question.
+            Error: -32602 if it does not answer the question; the log says why.
         """
         from ._snodo import check_input_response
 
         action: Action = "accept"
         value = None
         try:
-            fits = check_input_response(dumps(self), dumps(response))
-            if fits and self["method"] == "elicitation/create":
+            wrong = check_input_response(dumps(self), dumps(response))
+            if wrong is None and self["method"] == "elicitation/create":
                 action = response["action"]
-            if fits and action == "accept":
+            if wrong is None and action == "accept":
                 value = self._read(response)
         except ValueError:
-            fits = False
-        if not fits:
-            raise Error.invalid_params(f"Invalid {_NOUNS[self['method']]} response")
+            wrong = "response does not fit the types that were asked for"
+        if wrong is not None:
+            from ._report import tell
+
+            noun = _NOUNS[self["method"]]
+            tell(_WARNING, f"the client's {noun} response to {key!r} was refused: {wrong}")
+            raise Error.invalid_params(f"Invalid {noun} response")
         return Answer(action, value, response)
 
 

@@ -22,8 +22,12 @@ class RefusedError(Exception):
     """The server answered with a JSON-RPC error."""
 
     def __init__(self, error: JSON) -> None:
-        super().__init__(f"error {error.get('code')}: {error.get('message')}")
+        text = f"error {error.get('code')}: {error.get('message')}"
         self.code = error.get("code")
+        self.data = error.get("data")
+        if self.data is not None:
+            text = f"{text} {json.dumps(self.data, ensure_ascii=False)}"
+        super().__init__(text)
 
 
 def ask(server: Server, method: str, params: JSON | None = None) -> JSON:

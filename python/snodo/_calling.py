@@ -6,7 +6,7 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ._asking import JSON, list_prompts, list_tools, request
+from ._asking import JSON, RefusedError, list_prompts, list_tools, request
 
 if TYPE_CHECKING:
     import argparse
@@ -44,6 +44,30 @@ def called(server: Server, options: argparse.Namespace) -> tuple[JSON, str]:
     arguments = _arguments(options, tools[options.tool])
     result = request(server, "tools/call", {"name": options.tool, "arguments": arguments})
     return result, "\n".join(_block(block) for block in result.get("content", []))
+
+
+_MISSING_CAPABILITY = -32021
+
+
+def refusal(error: RefusedError, options: argparse.Namespace) -> str:
+    """Say what an error means to whoever typed the call."""
+    if error.code != _MISSING_CAPABILITY or not isinstance(error.data, dict):
+        return str(error)
+    needed = ", ".join(error.data.get("requiredCapabilities", {}))
+    return f"this {_kind(options)} asks the client for {needed}, which `snodo call` cannot answer"
+
+
+def unfinished(result: JSON, options: argparse.Namespace) -> str | None:
+    """Say that a result is none yet, but a round; None if it is one."""
+    if result.get("resultType") != "input_required":
+        return None
+    return f"this {_kind(options)} asks to be called again, which `snodo call` does not do"
+
+
+def _kind(options: argparse.Namespace) -> str:
+    if options.read is not None:
+        return "resource"
+    return "tool" if options.prompt is None else "prompt"
 
 
 def _refuse_unknown(name: str, kind: str, known: list[str]) -> None:

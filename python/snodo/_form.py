@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import typing
 from collections.abc import Callable, Hashable, Mapping
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from . import _hints
@@ -16,7 +17,7 @@ from ._algebra import with_default
 from ._answer import refusal
 from ._constraints import apply
 from ._convert import Planner, converter, is_enum
-from ._definition import Site, dumps
+from ._definition import Site, dumps, kind_of
 from ._hints import ABSENT, HintError, alias_value, peel
 from ._makers import Convert, Mismatch, members_of
 from ._parameters import without_null
@@ -30,6 +31,9 @@ _ADVICE = (
     "a field is a str, int, float, bool, date, datetime, a Literal or Enum of strings, or a list"
     " of such a choice"
 )
+_CHOICES = 'a list in a form holds choices: write list[Literal["a", "b"]], or list[...] of an Enum'
+_WHOLE = '{"type": "object", "properties": {...}}'
+_HINTS = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 _NOTES = {"type", "title", "description", "default"}
 _KEYWORDS: dict[str, set[str]] = {
     "string": {"minLength", "maxLength", "format", "enum", "oneOf"},
@@ -76,6 +80,12 @@ def form_of(fields: Any, local: Mapping[str, Any], site: Site) -> Form:
     Raises:
         DeclarationError: If a field does not fit a form.
     """
+    if fields is None:
+        return Form(_text({}, []), lambda content: None)
+    if isinstance(fields, Mapping) and _is_part_of_schema(fields):
+        hint = _HINTS.get(str(fields.get("type")))
+        advice = f"write it whole, {_WHOLE}" if hint is None else f"for a single value write {hint}"
+        raise site.refuse("fields", "is part of a JSON Schema", advice)
     try:
         form = _form(fields, local)
     except HintError as error:
@@ -106,6 +116,14 @@ def _form(hint: Any, local: Mapping[str, Any]) -> Form:
     return _own(kind, fields.kind, members)
 
 
+def _is_part_of_schema(fields: Mapping[str, Any]) -> bool:
+    """Tell a piece of JSON Schema from a dict of hints: it has a type in words, or properties."""
+    kind = fields.get("type")
+    return isinstance(fields.get("properties"), Mapping) or (
+        isinstance(kind, str) and kind in {*_HINTS, "object", "array"}
+    )
+
+
 def _own(cls: Any, kind: str, fields: Mapping[str, _Field]) -> Form:
     """Give the form of fields that we know one by one."""
     required = [name for name, field in fields.items() if field.required]
@@ -128,7 +146,10 @@ def _own(cls: Any, kind: str, fields: Mapping[str, _Field]) -> Form:
 def _foreign(hint: Any, local: Mapping[str, Any]) -> Form:
     """Give the form of a class whose library reads and makes it."""
     name = _hints.type_name(hint)
-    whole = SchemaBuilder(local).schema(hint, name)
+    try:
+        whole = SchemaBuilder(local).schema(hint, name)
+    except HintError as error:  # its advice is for tools
+        raise HintError(error.path, error.reason, _ADVICE) from None
     if whole.get("type") != "object" or "properties" not in whole:
         raise HintError(name, "is not an object with properties", _ADVICE)
     properties, nullable = {}, []
@@ -175,18 +196,67 @@ def _member(member: _hints.Field, local: Mapping[str, Any]) -> _Field:
 
 
 def _field(name: str, hint: Any, local: Mapping[str, Any]) -> _Field:
-    if not (isinstance(name, str) and isinstance(hint, Hashable)):
-        raise HintError(str(name), "is not a name with a type hint", _ADVICE)
+    if not isinstance(name, str):
+        raise HintError(str(name), f"its name is not a string but {kind_of(name)}", "give it one")
+    _refuse_value(name, hint)
     bare, metadata, optional = _bare(hint)
     kind, args = typing.get_origin(bare) or bare, typing.get_args(bare)
     if is_enum(kind) or kind is typing.Literal:
         schema = _choice(bare, name)
     elif kind in ARRAYS | SETS and args:
         schema = {"type": "array", "items": _choice(_bare(args[0])[0], name, several=True)}
+    elif kind in ARRAYS | SETS:
+        raise HintError(name, f"{kind.__name__} does not say what it holds", _CHOICES)
     else:
-        schema = SchemaBuilder(local).schema(bare, name)
+        schema = _plain(bare, name, local)
     schema = _restricted(apply(schema, metadata, name), name)
     return _Field(schema, not optional, Planner(local).plan(hint).make, optional)
+
+
+def _refuse_value(name: str, hint: Any) -> None:
+    """Refuse what is no type hint, and say which was probably meant.
+
+    Raises:
+        HintError: If it is a value.
+    """
+    said = f"must be a type hint, not {kind_of(hint)}"
+    if hint is None:
+        raise HintError(name, said, "elicit.form(message, None) asks for a yes or no")
+    if isinstance(hint, str):
+        named = _HINTS.get(hint, hint if hint in _HINTS.values() else "")
+        advice = f"write {named}, without quotes" if named else _ADVICE
+        raise HintError(name, f"{said} {hint[:80]!r}", advice)
+    if type(hint) in (list, tuple, set, frozenset):
+        texts = [json.dumps(value) for value in hint if isinstance(value, str)]
+        alike = texts and len(texts) == len(hint)
+        raise HintError(name, said, f"write Literal[{', '.join(texts)}]" if alike else _ADVICE)
+    if isinstance(hint, Mapping):
+        named = _HINTS.get(str(hint.get("type")), "a hint")
+        raise HintError(name, said, f"write {named}, or the whole form as {_WHOLE}")
+    written = isinstance(hint, type) or typing.get_origin(hint) is not None or _is_special(hint)
+    if not written or not isinstance(hint, Hashable):
+        cls = type(hint)
+        own = cls.__module__ != "builtins" or cls in (str, int, float, bool)
+        raise HintError(name, said, f"write {cls.__name__}" if own else _ADVICE)
+
+
+def _is_special(hint: Any) -> bool:
+    """Tell what typing makes of things that are no classes: aliases, variables, unions."""
+    return type(hint).__module__ in ("typing", "types", "typing_extensions") and not isinstance(
+        hint, (FunctionType, ModuleType)
+    )
+
+
+def _plain(hint: Any, name: str, local: Mapping[str, Any]) -> Schema:
+    """Give the schema of a field that is no choice, whose hint alone says nothing too much."""
+    try:
+        schema = SchemaBuilder(local).schema(hint, name)
+    except HintError as error:  # its advice is for tools
+        raise HintError(error.path, error.reason, _ADVICE) from None
+    kind = schema.get("type")
+    if isinstance(kind, str) and schema.keys() - _NOTES - _KEYWORDS.get(kind, schema.keys()):
+        raise HintError(name, f"{_hints.type_name(hint)} does not fit a form", _ADVICE)
+    return schema
 
 
 def _bare(hint: Any) -> tuple[Any, list[Any], bool]:
@@ -212,7 +282,7 @@ def _choice(hint: Any, path: str, *, several: bool = False) -> Schema:
     elif typing.get_origin(hint) is typing.Literal:
         choices = dict.fromkeys(typing.get_args(hint), "")
     else:
-        raise HintError(path, "a list in a form holds choices", _ADVICE)
+        raise HintError(path, f"is a list of {_hints.type_name(hint)}", _CHOICES)
     if not choices or not all(type(value) is str for value in choices):
         raise HintError(path, "the choices of a form are strings", _ADVICE)
     if all(_same(title, value) for value, title in choices.items()):
@@ -279,7 +349,7 @@ def _items(items: Any, path: str) -> Schema:
         if "const" in items:
             return {"type": "string", "enum": [items["const"]]}
         return {"type": "string", **items} if "enum" in items else items
-    raise HintError(path, "a list in a form holds choices", _ADVICE)
+    raise HintError(path, "is a list of something else than choices", _CHOICES)
 
 
 def _said(schema: Schema) -> str:

@@ -214,16 +214,17 @@ def _dataclass(cls: Any, hints: dict[str, Any]) -> Fields:
     described = _described(cls)
     members = []
     for field in dataclass_fields(cls):
-        default = field.default
+        required = field.default is MISSING and field.default_factory is MISSING
+        default = ABSENT if field.default is MISSING else field.default
         if field.default_factory is not MISSING:
-            default = field.default_factory()
+            default = made_default(field.default_factory)
         text = field.metadata.get("description")
         members.append(
             Field(
                 name=field.name,
                 hint=hints.get(field.name, field.type),
-                required=default is MISSING,
-                default=ABSENT if default is MISSING else default,
+                required=required,
+                default=default,
                 description=text if isinstance(text, str) else described.get(field.name),
                 constructed=field.init,
             )
@@ -235,6 +236,14 @@ def _dataclass(cls: Any, hints: dict[str, Any]) -> Fields:
     generated = cls.__init__.__code__.co_filename == "<string>" if _has_code(cls) else False
     simple = all(member.constructed for member in members) and not initvars and generated
     return Fields("dataclass", tuple(members), simple)
+
+
+def made_default(factory: Any) -> Any:
+    """Give what a default factory makes, if it is always the same.
+
+    What another factory makes (an id, today's date) is no part of a schema, which is made once.
+    """
+    return factory() if factory in (list, dict, set, frozenset, tuple, str, int, float) else ABSENT
 
 
 def _has_code(cls: Any) -> bool:
@@ -304,7 +313,7 @@ def _attrs(cls: Any, hints: dict[str, Any]) -> Fields:
     for attribute in cls.__attrs_attrs__:
         default = attribute.default
         if hasattr(default, "factory"):
-            default = ABSENT if default.takes_self else default.factory()
+            default = ABSENT if default.takes_self else made_default(default.factory)
             required = False
         else:
             required = default is sys.modules["attr"].NOTHING

@@ -8,13 +8,15 @@ as a `Result.input_required`, and the answers and what was sealed come back with
 from __future__ import annotations
 
 import json
+import logging
 from _thread import RLock
 from typing import TYPE_CHECKING, Any, overload
 
 from ._answer import Answer, InputRequest
-from ._definition import dumps
+from ._definition import dumps, kind_of
 from ._encode import EncodeError, to_json
-from ._state import LONGEST_TTL, invalid_state, principal_of
+from ._report import tell
+from ._state import LONGEST_TTL, invalid_state, principal_of, refuse_mixture
 from .errors import Error, ToolError
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ class Interview:
 
         Raises:
             Error: -32602 if it brought a state that does not open.
+            RuntimeError: If that was sealed by `State`.
         """
         # The context holds its run; held by it in turn, neither would ever be freed.
         self.result: Result | None = None
@@ -122,13 +125,13 @@ class Interview:
         if name in self._loose:
             self._answers[name] = [digest, self._loose[name]]
         asked, response = self._answers.get(name, (None, None))
-        return request.answer(_copy(response)) if asked == digest else None
+        return request.answer(_copy(response), name) if asked == digest else None
 
     def _question(self, context: Context) -> Result:
         from ._snodo import Result
 
         if self._round >= self._rounds:
-            raise ToolError(f"Gave up after {self._rounds} rounds of questions")
+            raise _given_up(context, f"Gave up after {self._rounds} rounds of questions")
         memory = {
             "round": self._round + 1,
             "answers": self._answers,
@@ -139,8 +142,23 @@ class Interview:
         try:
             token = context._seal("ask", dumps(memory), principal, LONGEST_TTL, None)
         except ValueError:
-            raise ToolError("The answers so far are too long to go on asking") from None
+            tell(logging.WARNING, f"{context.method}: {self._sizes()}")
+            raise _given_up(
+                context,
+                "The answers so far and what once() remembers are over 16 KiB together: too long"
+                " to go on asking",
+            ) from None
         return Result.input_required(input_requests=dict(self._needed), request_state=token)
+
+    def _sizes(self) -> str:
+        """Say what takes how much of what is sealed, the largest first; values are not told."""
+        sizes = [
+            (len(dumps(value)), f"{verb}({name!r})")
+            for verb, kept in (("ask", self._answers), ("once", self._results))
+            for name, value in kept.items()
+        ]
+        told = ", ".join(f"{name} {size:,} bytes" for size, name in sorted(sizes, reverse=True)[:5])
+        return f"too long to go on asking, the largest of {len(sizes)}: {told}"
 
     def once(self, key: str, function: Callable[[], Any]) -> Any:
         """Give what the function gave in the first run that called it.
@@ -189,33 +207,55 @@ def ask(
 ) -> Answers: ...
 def ask(context: Context, key: Any, request: Any = None) -> Any:
     """Give the answer to a question, or end the run; what ``context.ask`` does."""
+    if isinstance(key, InputRequest):
+        raise TypeError('ask needs a key to find the answer by: context.ask("key", ...)')
     single = isinstance(key, str)
+    if single and request is None:
+        raise TypeError(f"ask takes a request beside its key: context.ask({key!r}, ...)")
     requests = {key: request} if single else key
     if not hasattr(requests, "items") or not requests:
-        raise TypeError("ask takes a key and a request, or a dict of them")
+        raise TypeError(f"ask takes a key and a request, or a dict of them, not {_given_as(key)}")
     if not single and request is not None:
         raise TypeError("ask takes no request beside a dict of them")
     for name, asked in requests.items():
         if not isinstance(name, str) or not name:
-            raise TypeError("the key of a question must be a non-empty string")
+            raise TypeError(
+                f"the key of a question must be a non-empty string, not {_kind_of_key(name)}"
+            )
+        _encodable(name)
         if not isinstance(asked, InputRequest):
             raise TypeError(
                 "ask takes what elicit.form(...), elicit.url(...), sampling.create_message(...) or"
-                f" roots.list() gives, not {type(asked).__name__}"
+                f" roots.list() gives, not {kind_of(asked)}"
             )
     if context.method not in _MAY_ASK:
         raise Error.internal("Input-required result is not permitted for this operation")
-    answers = _interview(context).ask(context, requests)
+    try:
+        answers = _interview(context).ask(context, requests)
+    except Error as error:
+        # A handler that catches it must not turn what a client made up into a result.
+        context._refusal = error
+        raise
     return answers[key] if single else answers
 
 
 def once(context: Context, key: str, function: Callable[[], Any]) -> Any:
     """Run a function in one run alone; what ``context.once`` does."""
     if not isinstance(key, str) or not key:
-        raise TypeError("the key of what is done once must be a non-empty string")
+        raise TypeError(
+            f"the key of what is done once must be a non-empty string, not {_kind_of_key(key)}"
+        )
+    _encodable(key)
     if not callable(function):
-        raise TypeError("once takes a function; it is called without arguments")
-    return _interview(context).once(key, function)
+        raise TypeError(
+            f"once takes a function, not {kind_of(function)}; it is called without arguments"
+        )
+    try:
+        interview = _interview(context)
+    except Error as error:
+        context._refusal = error
+        raise
+    return interview.once(key, function)
 
 
 def needed_in(exception: BaseException) -> InputNeeded | None:
@@ -226,6 +266,26 @@ def needed_in(exception: BaseException) -> InputNeeded | None:
         return None
     found = [needed_in(inner) for inner in exception.exceptions]
     return found[0] if all(found) else None
+
+
+def _given_up(context: Context, text: str) -> Exception:
+    """Tell the model, or where there is none, whoever made the request."""
+    return ToolError(text) if context.method == "tools/call" else Error.internal(text)
+
+
+def _encodable(key: str) -> None:
+    try:
+        key.encode()
+    except UnicodeEncodeError:
+        raise TypeError("a key must not hold a lone surrogate, which is not UTF-8") from None
+
+
+def _kind_of_key(key: Any) -> str:
+    return "an empty one" if key == "" else kind_of(key)
+
+
+def _given_as(key: Any) -> str:
+    return "an empty dict" if key == {} else kind_of(key)
 
 
 _beginning = RLock()
@@ -246,6 +306,7 @@ def _memory(context: Context) -> dict[str, Any]:
         return {}
     text = context._open("ask", token, principal_of(context), LONGEST_TTL, None)
     if text is None:
+        refuse_mixture(context, "state", token)
         raise invalid_state()
     memory: dict[str, Any] = json.loads(text)
     return memory

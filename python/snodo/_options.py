@@ -103,7 +103,7 @@ def text(option: str, value: Any) -> str:
 def count(option: str, value: Any) -> int:
     """Check an int above zero."""
     if type(value) is not int or not 0 < value < 1 << 53:
-        raise ConfigurationError(f"Server {option} must be an int above zero")
+        raise ConfigurationError(f"Server {option} must be an int above zero, not {_shown(value)}")
     return value
 
 
@@ -111,8 +111,19 @@ def seconds(option: str, value: Any) -> float:
     """Check a time."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not number or not 0 < value < float("inf"):
-        raise ConfigurationError(f"Server {option} must be a number of seconds above zero")
+        raise ConfigurationError(
+            f"Server {option} must be a number of seconds above zero, not {_shown(value)}"
+        )
     return float(value)
+
+
+def _shown(value: Any) -> str:
+    """Show a number as it was given, and name the type of anything else."""
+    return repr(value) if isinstance(value, (int, float)) else _kind_of(value)
+
+
+def _kind_of(value: Any) -> str:
+    return "None" if value is None else type(value).__name__
 
 
 MOST_SECRETS = 8
@@ -127,6 +138,15 @@ def checked_secrets(option: str, value: Any) -> list[tuple[str | None, bytes]]:
         option: What they are called, for refusals; no secret is ever shown.
         value: A secret, or a list of secrets or of ``(id, secret)`` pairs.
     """
+    if _is_pair(value):
+        raise ConfigurationError(
+            f"{option}: this is one (id, secret) pair: put it into a list, [(id, secret)]"
+        )
+    if hasattr(value, "items"):
+        raise ConfigurationError(
+            f"{option} must be a list, for its order counts, not {_kind_of(value)}: write"
+            " [(id, secret), ...], the current one first"
+        )
     items = list(value) if isinstance(value, (list, tuple)) else [value]
     if not 1 <= len(items) <= MOST_SECRETS:
         raise ConfigurationError(
@@ -143,6 +163,14 @@ def checked_secrets(option: str, value: Any) -> list[tuple[str | None, bytes]]:
     return secrets
 
 
+def _is_pair(value: Any) -> bool:
+    """Tell a pair without its list: what stands first is an identifier, and too short a secret."""
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        return False
+    first = value[0]
+    return isinstance(first, str) and 0 < len(first) < SECRET_BYTES and _KEY_ID.issuperset(first)
+
+
 def _secret(option: str, item: Any) -> tuple[str | None, bytes]:
     name = None
     if isinstance(item, (list, tuple)) and len(item) == 2:
@@ -154,7 +182,7 @@ def _secret(option: str, item: Any) -> tuple[str | None, bytes]:
     if isinstance(item, str):
         item = item.encode("utf-8", "surrogatepass")
     if not isinstance(item, (bytes, bytearray)):
-        raise ConfigurationError(f"{option} must be bytes or a string, not {type(item).__name__}")
+        raise ConfigurationError(f"{option} must be bytes or a string, not {_kind_of(item)}")
     if len(item) < SECRET_BYTES:
         raise ConfigurationError(
             f"{option} requires at least {SECRET_BYTES} bytes, for example those of"
@@ -164,12 +192,20 @@ def _secret(option: str, item: Any) -> tuple[str | None, bytes]:
 
 
 def environment_secrets() -> list[tuple[str | None, bytes]]:
-    """Give the secrets that ``SNODO_SECRET`` says, separated by commas; none if it is not set."""
+    """Give the secrets that ``SNODO_SECRET`` says, separated by commas; none if it is not set.
+
+    Raises:
+        ConfigurationError: If one cannot hold, or it is set and empty.
+    """
     from os import environ
 
-    said = environ.get("SNODO_SECRET", "")
+    said = environ.get("SNODO_SECRET")
+    if said is None:
+        return []
     items = [item.strip() for item in said.split(",") if item.strip()]
-    return checked_secrets("SNODO_SECRET", items) if items else []
+    if not items:  # a template with a variable that nobody set: a key made up would hide it
+        raise ConfigurationError("SNODO_SECRET is set but empty: give it a secret, or unset it")
+    return checked_secrets("SNODO_SECRET", items)
 
 
 def checked_validator(value: Any) -> Any:
@@ -191,10 +227,41 @@ def checked_subscriptions(value: Any) -> Any:
         return value
     from ._snodo import Hub
 
-    is_source = not isinstance(value, type) and callable(getattr(value, "listen", None))
-    if not isinstance(value, Hub) and not is_source:
-        raise ConfigurationError("Server subscriptions must be a boolean, a Hub or a Source")
+    if isinstance(value, Hub):
+        return value
+    if isinstance(value, type) and hasattr(value, "listen"):
+        raise ConfigurationError(
+            f"Server subscriptions must be a Source, not its class: write {value.__name__}()"
+        )
+    if isinstance(value, type) or not callable(getattr(value, "listen", None)):
+        raise ConfigurationError(
+            f"Server subscriptions must be a boolean, a Hub or a Source, not {_kind_of(value)}"
+        )
+    _check_source(value)
     return value
+
+
+def _check_source(source: Any) -> None:
+    """Check a source as far as can be told without listening to it."""
+    from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
+
+    from ._subscriptions import Source
+
+    name = type(source).__name__
+    listen, accept = source.listen, getattr(source, "accept", None)
+    advice = "write it as `async def` with `yield Event...(...)` in it"
+    if getattr(listen, "__func__", None) is Source.listen:
+        raise ConfigurationError(f"{name}.listen is missing: {advice}")
+    if isgeneratorfunction(listen):
+        raise ConfigurationError(f"{name}.listen is a generator, and would hold the loop: {advice}")
+    if iscoroutinefunction(listen):
+        raise ConfigurationError(f"{name}.listen is a coroutine, and gives no events: {advice}")
+    if accept is not None and not callable(accept):
+        raise ConfigurationError(f"{name}.accept must be a method, not {_kind_of(accept)}")
+    if isgeneratorfunction(accept) or isasyncgenfunction(accept):
+        raise ConfigurationError(
+            f"{name}.accept is a generator: return a Filter, or raise Error to refuse"
+        )
 
 
 def checked_cache(option: str, value: Any) -> Cache:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ._answer import InputRequest
 from ._encode import block, is_content, presents
 from ._snodo import Result
 from .results import Message, encoded
@@ -114,9 +115,18 @@ def messages(value: Any) -> Any:
         return _spelled(value, "prompt_get", _message)
     if isinstance(value, (list, tuple)):
         return Result.prompt_get([_message(item) for item in value])
+    if isinstance(value, dict) and _asks(value):
+        return value  # for the runtime to refuse
     if isinstance(value, (Message, dict)) or _presents(value):
         return Result.prompt_get([_message(value)])
     return value
+
+
+def _asks(value: dict[str, Any]) -> bool:
+    """Tell a question, or questions by key, from a message."""
+    return isinstance(value, InputRequest) or any(
+        isinstance(member, InputRequest) for member in value.values()
+    )
 
 
 def _message(item: Any) -> Any:

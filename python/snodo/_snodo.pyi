@@ -15,6 +15,7 @@ from typing import Any, Literal, Self, TypedDict, TypeVar, final, overload, type
 from ._answer import Answer, InputRequest
 from ._interview import Answers, Interview
 from ._track import Track
+from .errors import Error
 
 _T = TypeVar("_T")
 _J = TypeVar("_J", bound=str | float | list[Any] | dict[str, Any] | None)
@@ -73,12 +74,15 @@ def check_input_request(request: bytes) -> str | None:
         ValueError: If it is not JSON.
     """
 
-def check_input_response(request: bytes, response: bytes) -> bool:
-    """Say whether the JSON text of a response is one to an embedded request.
+def check_input_response(request: bytes, response: bytes) -> str | None:
+    """Say why the JSON text of a response does not answer an embedded request.
 
     Args:
         request: JSON text of a request that `check_input_request` finds nothing wrong with.
         response: JSON text of what the client sent.
+
+    Returns:
+        None if it does; else where it is wrong and how, without values.
 
     Raises:
         ValueError: If either is not JSON.
@@ -463,7 +467,8 @@ class Context:
             Error: -32602 if the answer does not fit the question, or the state that came with it
                 does not open; -32603 where nothing may be asked.
             ToolError: If there were too many rounds (limit ``input_rounds``), or the answers so far
-                are too long to be remembered.
+                and what `once` remembers are too long together.
+            RuntimeError: If the state that came was sealed by `State`.
             TypeError: If the key or the request is something else.
         """
 
@@ -493,6 +498,8 @@ class Context:
         """
 
     _interview: Interview | None
+    _refusal: Error
+    """An error that this run ends with whatever it gives."""
     @property
     def _input_rounds(self) -> int: ...
     def _seal(
@@ -518,6 +525,11 @@ class Context:
         keys: KeyRing | None = None,
     ) -> bytes | None:
         """Open what was sealed for such a request; None if it was not, or was too long ago."""
+
+    def _opens(
+        self, purpose: Literal["ask", "state"], token: str, principal: bytes, ttl: int
+    ) -> bool:
+        """Tell whether `_open` would, with the server's keys; the log has nothing of it."""
 
 @final
 class Runtime:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ._definition import dumps
 from ._encode import EncodeError, to_json
@@ -97,6 +97,7 @@ class State:
         Raises:
             Error: -32602 ``Invalid or expired request state``, whatever the reason.
             TypeError: If ``principal`` is not JSON.
+            RuntimeError: If the state is that of ``context.ask``: a call has one or the other.
         """
         token = context.request_state
         if token is None:
@@ -104,7 +105,11 @@ class State:
         found = principal_of(context, principal)
         text = context._open("state", token, found, self._ttl, self._keys)
         if text is None:
-            raise invalid_state()
+            refuse_mixture(context, "ask", token)
+            error = invalid_state()
+            # A handler that catches it must not turn what a client made up into a result.
+            context._refusal = error
+            raise error
         return json.loads(text)
 
 
@@ -114,6 +119,19 @@ def principal_of(context: Context, principal: Any = _AUTH) -> bytes:
         return dumps(to_json(context.auth if principal is _AUTH else principal))
     except EncodeError as error:
         raise TypeError(f"the principal of a request state must be JSON: {error}") from None
+
+
+def refuse_mixture(context: Context, other: Literal["ask", "state"], token: str) -> None:
+    """Tell the author of a mistake that the caller cannot make: the seal would not open for it.
+
+    Raises:
+        RuntimeError: If a state that did not open is the other way's to keep one.
+    """
+    if context._opens(other, token, principal_of(context), LONGEST_TTL):
+        raise RuntimeError(
+            "context.ask and State do not mix: a call has one state, so ask with context.ask alone"
+            " (context.once remembers), or write the rounds out with State alone"
+        )
 
 
 def invalid_state() -> Error:

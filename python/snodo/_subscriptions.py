@@ -133,6 +133,9 @@ async def _told(events: AsyncIterator[Event], pull: Pull) -> None:
 
 
 async def _wanted(pull: Pull) -> None:
+    if pull.closed:
+        # A source that gives more after it was told to stop would wait for ever.
+        raise Cancelled
     wanted = pull.wanted()
     if wanted.done():
         from asyncio import sleep

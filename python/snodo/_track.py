@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Sized
-from typing import TYPE_CHECKING, Generic, TypeVar
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ._definition import kind_of
 
 if TYPE_CHECKING:
     from ._snodo import Context
@@ -23,9 +26,15 @@ class Track(Generic[T]):
         total: float | None,
         message: str | None,
     ) -> None:
-        """Take the items; ``total`` is their number where they know it themselves."""
+        """Take the items; ``total`` is their number where they know it themselves.
+
+        Raises:
+            TypeError: If there is nothing to loop over.
+        """
+        _refuse_unlooped(items)
         if total is None and isinstance(items, Sized):
-            total = len(items)
+            with suppress(Exception):  # a length that there is not, or is beyond counting
+                total = len(items)
         self._context = context
         self._items = items
         self._total = total
@@ -38,7 +47,7 @@ class Track(Generic[T]):
             TypeError: If the items can only be had with ``async for``.
             Cancelled: If nobody waits for the answer any more.
         """
-        if not isinstance(self._items, Iterable):
+        if isinstance(self._items, AsyncIterable) and not isinstance(self._items, Iterable):
             raise TypeError("these items come asynchronously: write `async for`")
         return self._plain(iter(self._items))
 
@@ -67,6 +76,17 @@ class Track(Generic[T]):
     def _report(self, done: int) -> None:
         self._context.progress(done, self._total, self._message)
         self._context.check_cancelled()
+
+
+def _refuse_unlooped(items: Any) -> None:
+    # iter() takes sequences of old as well, which no abstract class knows.
+    if isinstance(items, (Iterable, AsyncIterable)) or hasattr(items, "__getitem__"):
+        return
+    if isinstance(items, int):
+        raise TypeError(f"track takes what can be looped over, not an int: range({items!r})?")
+    if callable(items):
+        raise TypeError("track takes what can be looped over, not a function: call it?")
+    raise TypeError(f"track takes what can be looped over, not {kind_of(items)}")
 
 
 def track(

@@ -310,11 +310,13 @@ def _call(options: argparse.Namespace) -> int:
     except _calling.MisuseError as error:
         raise _Misuse(str(error)) from None
     except RefusedError as error:
-        return _complain(str(error), _FAILED)
+        return _complain(_calling.refusal(error, options), _FAILED)
     if options.format == "json":
         import json
 
         text = json.dumps(result, ensure_ascii=False, indent=2)
+    elif (unfinished := _calling.unfinished(result, options)) is not None:
+        return _complain(unfinished, _FAILED)
     out.print(text)
     return _FAILED if result.get("isError") else 0
 

@@ -27,6 +27,8 @@ _MOST_FORMS = 512
 @overload
 def form(message: str, fields: type[T]) -> InputRequest[T]: ...
 @overload
+def form(message: str, fields: None) -> InputRequest[None]: ...
+@overload
 def form(message: str, fields: Mapping[str, Any]) -> InputRequest[dict[str, Any]]: ...
 @overload
 def form(message: str, fields: Any) -> InputRequest[Any]: ...
@@ -41,8 +43,9 @@ def form(message: str, fields: Any) -> InputRequest[Any]:
         message: What the user is told.
         fields: A dataclass, TypedDict, NamedTuple, attrs, pydantic or msgspec class, which the
             answer's value will be of; a dict of names and hints, for a dict; the hint of a single
-            value (``bool``, ``Literal["a", "b"]``), for that value; or the ``requestedSchema``
-            itself, as a dict with ``"type": "object"`` and ``"properties"``, for a dict.
+            value (``bool``, ``Literal["a", "b"]``), for that value; the ``requestedSchema``
+            itself, as a dict with ``"type": "object"`` and ``"properties"``, for a dict; or None,
+            for a yes or no without fields, whose value is None.
 
     Raises:
         DeclarationError: If a field does not fit a form; it names the field.
@@ -93,8 +96,9 @@ def _is_schema(fields: Mapping[str, Any]) -> bool:
 
 
 def _content(response: dict[str, Any]) -> dict[str, Any]:
+    # What was left empty is absent for some clients and null for others.
     content: dict[str, Any] = response.get("content", {})
-    return content
+    return {name: value for name, value in content.items() if value is not None}
 
 
 def _form(fields: Any, frame: FrameType) -> Form:

@@ -315,15 +315,10 @@ class Server:
         It is for any thread and any task, and never blocks. Changes made by `changes` are told by
         themselves.
 
-        Raises:
-            ConfigurationError: If the server has a `Source` of its own, which has to tell.
+        With a `Source` of its own the server tells what this hub is told beside what the source
+        tells; with ``subscriptions=False`` nobody listens.
         """
-        hub = self._hub()
-        if hub is None:
-            raise ConfigurationError(
-                f"Server {self.name!r} has a Source of its own: it tells what changes"
-            )
-        return hub
+        return self._hub()
 
     def changes(self) -> Changes:
         """Add and remove components of a server that may be in use, all at once.
@@ -600,20 +595,21 @@ class Server:
             "debug": self._debug,
             "protocols": list(self._protocols),
             "subscriptions": self._source(),
+            "hub": self._hub(),
             "secret": _options.environment_secrets() if secrets is None else secrets,
             "heartbeat": self._heartbeat,
         }
 
-    def _hub(self) -> Hub | None:
-        """Give the hub, made when it is first asked for; None if events come from a `Source`."""
+    def _hub(self) -> Hub:
+        """Give the hub: the one the server was given, or its own, made when first asked for."""
         from ._snodo import Hub
 
+        if isinstance(self._subscriptions, Hub):
+            return self._subscriptions
         with _hubs:
-            if isinstance(self._subscriptions, bool) and self._own_hub is None:
+            if self._own_hub is None:
                 self._own_hub = Hub()
-        if self._own_hub is not None:
-            return self._own_hub
-        return self._subscriptions if isinstance(self._subscriptions, Hub) else None
+        return self._own_hub
 
     def _source(self) -> Any:
         """Give what the events of subscriptions come from; None if there are no subscriptions."""
@@ -623,10 +619,9 @@ class Server:
 
     def _tell(self, lists: set[str]) -> None:
         """Tell whoever listens that lists read otherwise."""
-        hub = None if self._made is None else self._hub()
-        if hub is not None:
+        if self._made is not None:
             for name in sorted(lists):
-                getattr(hub, f"{name}_changed")()
+                getattr(self._hub(), f"{name}_changed")()
 
     def _specs(self, components: Components | None = None) -> list[ToolSpec]:
         """Give the tools, held to the application's own validator if there is one."""

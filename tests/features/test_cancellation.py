@@ -44,7 +44,7 @@ async def sleeps() -> str:
         say("sleeps cancelled")
         raise
     finally:
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.02)  # a second cancellation would come in here
         say("sleeps cleaned up")
     return "awake"
 

@@ -282,3 +282,75 @@ def test_a_trace_context_never_fails_a_request_and_is_not_reflected(
     _, answer = serve(SEEN).send(message)
     assert answer["result"]["content"][0]["text"] == "frozen"
     assert "trace" not in json.dumps(answer["result"]["_meta"])
+
+
+ELSEWHERE = """
+from snodo import Context, Server
+
+server = Server("elsewhere", version="1.0.0")
+
+
+@server.tool
+def told(name: str, context: Context) -> str:
+    assert not hasattr(context, name)
+    try:
+        getattr(context, name)
+    except AttributeError as error:
+        return str(error)
+
+
+@server.tool
+def level(name: str, context: Context) -> str:
+    try:
+        context.log(name, "x")
+    except ValueError as error:
+        return str(error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("report_progress", "write context.progress(done, total, message)"),
+        ("info", 'write context.log("info", data)'),
+        ("debug", 'write context.log("debug", data)'),
+        ("warning", 'write context.log("warning", data)'),
+        ("error", 'write context.log("error", data)'),
+        ("elicit", 'write context.ask("key", elicit.form(message, fields))'),
+        ("sample", 'write context.ask("key", sampling.create_message('),
+        ("list_roots", 'write context.ask("key", roots.list())'),
+        ("read_resource", "call the function that makes the resource"),
+        ("session", "there are no sessions"),
+        ("request_context", "context.request_id"),
+        ("fastmcp", "the server is the one"),
+    ],
+)
+def test_what_other_libraries_call_it_is_put_right(serve: Any, name: str, hint: str) -> None:
+    text = serve(ELSEWHERE).call("told", {"name": name})["content"][0]["text"]
+    assert text.startswith(f"'snodo.Context' object has no attribute '{name}': ")
+    assert hint in text
+
+
+def test_other_names_get_no_hint(serve: Any) -> None:
+    text = serve(ELSEWHERE).call("told", {"name": "nothing"})["content"][0]["text"]
+    assert text == "'snodo.Context' object has no attribute 'nothing'"
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("warn", "warning"),
+        ("INFO", "info"),
+        ("WARN", "warning"),
+        ("err", "error"),
+        ("fatal", "critical"),
+        ("crit", "critical"),
+        ("eror", "error"),
+        ("trace", None),
+        ("", None),
+    ],
+)
+def test_a_level_that_was_meant_is_named(serve: Any, name: str, meant: str | None) -> None:
+    text = serve(ELSEWHERE).call("level", {"name": name})["content"][0]["text"]
+    assert text.startswith("level must be one of debug, info, ")
+    assert text.endswith(f'not "{name}"' if meant is None else f': did you mean "{meant}"?')

@@ -82,7 +82,7 @@ def several(context: Context):
         )
     found = [question.response(context, key) for key, question in
              {"who": WHO, "sign": SIGN, "word": WORD, "dirs": DIRS}.items()]
-    return [answer.action if answer else "missing" for answer in found]
+    return [answer.action if answer is not None else "missing" for answer in found]
 
 
 @server.tool
@@ -220,6 +220,9 @@ def text(result: dict[str, Any]) -> str:
         (ADA, "Hello, Ada (36)!"),
         ({"action": "accept", "content": {"name": "Bo"}}, "Hello, Bo (18)!"),
         ({"action": "decline"}, "Hello, whoever: decline"),
+        # Content means something only if it was accepted (MCP 2026-07-28, elicitation).
+        ({"action": "decline", "content": None}, "Hello, whoever: decline"),
+        ({"action": "decline", "content": {"name": {"x": 1}}}, "Hello, whoever: decline"),
         ({"action": "cancel", "content": {"name": "x"}}, "Hello, whoever: cancel"),
     ],
 )
@@ -326,7 +329,7 @@ SAID = {"role": "assistant", "content": {"type": "text", "text": "secret"}}
         ("greets", "who", {"action": "accept", "content": {"name": "secret", "age": "old"}}),
         ("greets", "who", {"action": "accept", "content": {"name": "secret", "age": 1.5}}),
         ("greets", "who", {"action": "accept", "content": {"name": "secret", "x": {"y": 1}}}),
-        ("greets", "who", {"action": "decline", "content": {"name": {"secret": 1}}}),
+        ("greets", "who", {"action": "accept", "content": {"name": {"secret": 1}}}),
         ("greets", "who", WORD),
         ("signs", "sign", {"action": "yes"}),
         ("samples", "word", SAID),

@@ -366,6 +366,49 @@ def test_call_says_what_was_wrong(run: Run, write: Write) -> None:
     assert "many" not in done.stdout
 
 
+ASKING = """
+from snodo import Context, Error, Result, Server, elicit
+server = Server("asking", version="1")
+
+@server.tool
+def asks(context: Context) -> str:
+    return context.ask("sure", elicit.form("Sure?", bool)).action
+
+@server.prompt
+def begs(context: Context) -> str:
+    return context.ask("sure", elicit.form("Sure?", bool)).action
+
+@server.tool
+def waits():
+    return Result.input_required(request_state="later")
+
+@server.tool
+def fails():
+    raise Error(4001, "No", {"retry": "tomorrow"})
+"""
+
+
+def test_call_says_what_it_cannot_answer(run: Run, write: Write) -> None:
+    write("app.py", ASKING)
+    cannot = "asks the client for elicitation, which `snodo call` cannot answer"
+    again = "asks to be called again, which `snodo call` does not do"
+    for call, words in (
+        (["asks"], f"this tool {cannot}"),
+        (["--prompt", "begs"], f"this prompt {cannot}"),
+        (["waits"], f"this tool {again}"),
+    ):
+        done = run("call", "app.py", *call)
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", f"snodo: {words}\n")
+    assert "later" in run("call", "app.py", "waits", "--format", "json").stdout
+
+
+def test_call_shows_what_came_with_an_error(run: Run, write: Write) -> None:
+    write("app.py", ASKING)
+    done = run("call", "app.py", "fails")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == 'snodo: error 4001: No {"retry": "tomorrow"}\n'
+
+
 LIBRARY = """
 from typing import Literal
 from snodo import Message, Server, StaticResource

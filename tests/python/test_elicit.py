@@ -19,7 +19,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snodo import Arg, DeclarationError, Declined, Error, InputRequest, ToolError, elicit
+from snodo import (
+    Answer,
+    Arg,
+    DeclarationError,
+    Declined,
+    Error,
+    InputRequest,
+    ToolError,
+    elicit,
+)
 from snodo._snodo import check_input_request
 
 
@@ -31,6 +40,10 @@ class Size(enum.Enum):
 class Colour(enum.Enum):
     RED = "#f00"
     DEEP_BLUE = "#00f"
+
+
+class Meal(NamedTuple):
+    seats: int
 
 
 class Level(enum.IntEnum):
@@ -122,13 +135,15 @@ def test_a_hint_becomes_a_field(hint: Any, schema: dict[str, Any]) -> None:
     ("hint", "words"),
     [
         (dict[str, str], "field 'x': a nested object does not fit a form → a field is a str,"),
-        (list[int], "a list in a form holds choices"),
-        (list[str], "a list in a form holds choices"),
+        (list[int], "is a list of int → a list in a form holds choices"),
+        (list[str], 'write list[Literal["a", "b"]]'),
         (list[list[Size]], "a list in a form holds choices"),
+        (list, "list does not say what it holds → a list in a form holds choices"),
+        (dict, "dict does not say what it holds → a field is a str,"),
         (str | int, "a union does not fit a form"),
         (str | int | None, "a union does not fit a form"),
         (Any, "this type does not fit a form"),
-        (None, "this type does not fit a form"),
+        (None, "must be a type hint, not None → elicit.form(message, None) asks for a yes or no"),
         (Literal[1, 2], "the choices of a form are strings"),
         (Literal["a", None], "the choices of a form are strings"),
         (Level, "the choices of a form are strings"),
@@ -136,8 +151,8 @@ def test_a_hint_becomes_a_field(hint: Any, schema: dict[str, Any]) -> None:
         (uuid.UUID, "a form has no format 'uuid' → it has email, uri, date, date-time"),
         (datetime.time, "a form has no format 'time'"),
         (decimal.Decimal, "a union does not fit a form"),
-        (bytes, "contentEncoding has no place in a form → leave it out, or change the hint: a"),
-        (tuple[str, str], "a list in a form holds choices"),
+        (bytes, "bytes does not fit a form → a field is a str,"),
+        (tuple[str, str], "tuple[str, str] does not fit a form → a field is a str,"),
         (Annotated[str, Arg(pattern="a")], "pattern has no place in a form"),
         (Annotated[int, Arg(gt=0)], "exclusiveMinimum has no place in a form"),
         (Annotated[int, Arg(multiple_of=2)], "multipleOf has no place in a form"),
@@ -146,10 +161,19 @@ def test_a_hint_becomes_a_field(hint: Any, schema: dict[str, Any]) -> None:
         (Annotated[list[Size], Arg(unique_items=True)], "uniqueItems has no place in a form"),
         (Annotated[str, Arg(enum=[1])], "field 'x.enum': must be a list of at least one"),
         (Annotated[str, Arg(ge=1)], "ge does not fit the type"),
-        (object(), "has no JSON form"),
-        ({"y": int}, "field 'x': is not a name with a type hint"),
-        ([int], "field 'x': is not a name with a type hint"),
-        ("Nothing", "forward reference"),
+        (complex, "complex has no JSON form → a field is a str,"),
+        (object(), "must be a type hint, not object → a field is a str,"),
+        (len, "must be a type hint, not builtin_function_or_method → a field is a str,"),
+        (3, "must be a type hint, not int → write int"),
+        (Meal(3), "must be a type hint, not Meal → write Meal"),
+        ({"y": int}, "field 'x': must be a type hint, not dict → write a hint, or the whole form"),
+        ({"type": "string"}, "field 'x': must be a type hint, not dict → write str, or the whole"),
+        ([int], "field 'x': must be a type hint, not list → a field is a str,"),
+        (["a", "b"], 'must be a type hint, not list → write Literal["a", "b"]'),
+        (("a",), 'must be a type hint, not tuple → write Literal["a"]'),
+        ("int", "must be a type hint, not str 'int' → write int, without quotes"),
+        ("string", "must be a type hint, not str 'string' → write str, without quotes"),
+        ("yes?", "must be a type hint, not str 'yes?' → a field is a str,"),
     ],
 )
 def test_what_does_not_fit_a_form_is_refused_by_field(hint: Any, words: str) -> None:
@@ -158,6 +182,41 @@ def test_what_does_not_fit_a_form_is_refused_by_field(hint: Any, words: str) -> 
     assert caught.value.path.startswith("x")
     assert caught.value.component == "form"
     assert re.match(r".*test_elicit\.py:\d+$", caught.value.where)
+
+
+def test_a_form_without_fields_asks_for_a_yes_or_no() -> None:
+    request = elicit.form("Sure?", None)
+    assert schema_of(request) == {"type": "object", "properties": {}}
+    answer = request.answer({"action": "accept", "content": {}})
+    assert (answer.accepted, answer.value) == (True, None)
+    assert request.answer({"action": "accept"}).accepted
+    assert not request.answer({"action": "decline"}).accepted
+
+
+def test_an_answer_is_neither_true_nor_false() -> None:
+    for action in ("accept", "decline"):
+        answer = elicit.form("Sure?", bool).answer({"action": action, "content": {"value": False}})
+        with pytest.raises(TypeError, match=r"look at \.accepted, or at \.value"):
+            bool(answer)
+
+
+def test_an_answer_is_matched_when_those_without_a_value_come_first() -> None:
+    def matched(response: dict[str, Any]) -> str:
+        match elicit.form("How many?", int).answer(response):
+            case Answer(action="cancel"):
+                return "cancel"
+            case Answer(accepted=False):
+                return "decline"
+            case Answer(value=1):
+                return "one"
+            case Answer(value=number):
+                return str(number)
+        return "nothing"
+
+    assert matched({"action": "accept", "content": {"value": 1}}) == "one"
+    assert matched({"action": "accept", "content": {"value": 7}}) == "7"
+    assert matched({"action": "decline"}) == "decline"
+    assert matched({"action": "cancel"}) == "cancel"
 
 
 def test_a_nested_class_is_refused_by_the_name_of_its_field() -> None:
@@ -177,7 +236,11 @@ def test_a_nested_class_is_refused_by_the_name_of_its_field() -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({3: int}, "field '3': is not a name with a type hint"),
+        ({3: int}, "field '3': its name is not a string but int"),
+        (["S", "M"], 'field \'value\': must be a type hint, not list → write Literal["S", "M"]'),
+        ({"type": "string"}, "fields: is part of a JSON Schema → for a single value write str"),
+        ({"type": "object"}, 'write it whole, {"type": "object", "properties": {...}}'),
+        ({"properties": {"a": {}}}, 'write it whole, {"type": "object", "properties": {...}}'),
         (pydantic.RootModel[int], "field 'RootModel[int]': is not an object with properties"),
         (str | int, "field 'value': a union does not fit a form"),
         (pydantic.BaseModel | None, "field 'value': a nested object does not fit a form"),
@@ -596,3 +659,16 @@ def test_every_form_is_one_the_protocol_allows_and_answers_round_trip(drawn: Any
     given = {n: f for n, (f, optional, left) in drawn.items() if not (optional and left)}
     made = accept(request, **{name: sent for name, (_, sent, _) in given.items()})
     assert made == {name: given[name][2] if name in given else None for name in drawn}
+
+
+def test_what_a_factory_makes_anew_is_no_part_of_a_form() -> None:
+    @dataclasses.dataclass
+    class Order:
+        name: str
+        number: str = dataclasses.field(default_factory=lambda: str(uuid.uuid4()))
+        day: datetime.date = dataclasses.field(default_factory=lambda: 1 / 0)  # type: ignore[arg-type,return-value]
+
+    asked = elicit.form("?", Order)
+    schema = asked["params"]["requestedSchema"]
+    assert schema["required"] == ["name"]
+    assert not any("default" in field for field in schema["properties"].values())

@@ -9,6 +9,7 @@ import snodo
 
 NAMES = [
     "Answer",
+    "Answers",
     "Arg",
     "Audio",
     "Cache",

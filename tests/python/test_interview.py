@@ -15,7 +15,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snodo import Answer, Context, Error, Message, Server, elicit, roots, sampling
+from snodo import (
+    Answer,
+    Context,
+    Error,
+    Message,
+    Result,
+    Server,
+    State,
+    elicit,
+    roots,
+    sampling,
+)
 from snodo._interview import InputNeeded, needed_in
 
 CAPABILITIES = {"elicitation": {"form": {}, "url": {}}, "sampling": {}, "roots": {}}
@@ -279,8 +290,11 @@ def test_there_are_32_rounds_by_default() -> None:
     assert rounds == 32
 
 
-def test_answers_that_are_too_long_to_remember_fail_the_tool() -> None:
+def test_answers_that_are_too_long_to_remember_fail_the_tool(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def tool(context: Context) -> str:
+        context.once("note", lambda: "short")
         context.ask("a", elicit.form("?", str))
         return context.ask("b", elicit.form("?", str)).value
 
@@ -288,13 +302,41 @@ def test_answers_that_are_too_long_to_remember_fail_the_tool() -> None:
     client.send()
     result = client.send({"a": accept(value="x" * 20_000)})
     assert result["isError"] is True
-    assert text_of(result) == "The answers so far are too long to go on asking"
+    assert text_of(result) == (
+        "The answers so far and what once() remembers are over 16 KiB together: too long to go on"
+        " asking"
+    )
+    assert "tools/call: too long to go on asking, the largest of 2: ask('a') 20," in caplog.text
+    assert "bytes, once('note') " in caplog.text
+    assert "xxx" not in caplog.text
+
+
+@pytest.mark.parametrize("first", ["ask", "state"])
+def test_ask_and_state_on_one_request_are_a_mistake_of_the_author(
+    first: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = State()
+
+    def tool(context: Context) -> Any:
+        if first == "state" and context.request_state is None:
+            return Result.input_required(request_state=kept.seal({}, context))
+        if first == "ask":
+            kept.open(context)
+        return context.ask("a", elicit.form("?", str)).value
+
+    client = Client(serve(tool))
+    assert client.send()["resultType"] == "input_required"
+    result = client.send({"a": accept(value="x")})
+    assert result["isError"] is True
+    assert "RuntimeError: context.ask and State do not mix" in caplog.text
 
 
 @pytest.mark.parametrize(
     "spoil", [lambda token: token[:-1], lambda token: token + "A", lambda _: ""]
 )
-def test_a_state_that_does_not_open_fails_the_request(spoil: Callable[[str], str]) -> None:
+def test_a_state_that_does_not_open_fails_the_request(
+    spoil: Callable[[str], str], caplog: pytest.LogCaptureFixture
+) -> None:
     def tool(context: Context) -> str:
         return context.ask("a", elicit.form("?", str)).value
 
@@ -304,6 +346,7 @@ def test_a_state_that_does_not_open_fails_the_request(spoil: Callable[[str], str
     client.state = spoil(client.state)
     error = client.send({"a": accept(value="x")})
     assert error == {"code": -32602, "message": "Invalid or expired request state"}
+    assert caplog.text.count("does not open") == 1
 
 
 def test_state_belongs_to_the_arguments_and_to_the_tool() -> None:
@@ -539,6 +582,44 @@ def test_a_run_that_asked_is_freed() -> None:
     assert [run() for run in runs[:-1]] == [None] * 5
 
 
+SIZE = elicit.form("Which size?", Literal["S", "M"])
+
+
+@pytest.mark.parametrize("value", [SIZE, roots.list(), {"size": SIZE}])
+@pytest.mark.parametrize("kind", ["tool", "prompt", "resource"])
+def test_a_question_that_is_returned_is_refused(
+    value: Any, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server("test")
+    declare = {
+        "tool": server.tool(name="it"),
+        "prompt": server.prompt(name="it"),
+        "resource": server.resource("it://", name="it"),
+    }
+
+    @declare[kind]
+    def forgot():  # type: ignore[no-untyped-def]
+        return value
+
+    client = Client(server, "it")
+    client.method = {"tool": "tools/call", "prompt": "prompts/get", "resource": "resources/read"}[
+        kind
+    ]
+    if kind == "resource":
+        client.params = {"uri": "it://"}
+    answer = client.send()
+    assert answer["code"] == -32603
+    words = 'a question is no result: ask it with context.ask("key", ...), or send it with'
+    assert words in answer["message"]
+    assert words in caplog.text
+
+
+@pytest.mark.parametrize("bare", [SIZE, roots.list(), dict(SIZE)])
+def test_a_question_without_a_key_is_refused_where_it_is_given(bare: Any) -> None:
+    with pytest.raises(TypeError, match=r'put it under a key, as \{"size": \.\.\.\}'):
+        Result.input_required(input_requests=bare)
+
+
 def test_except_exception_does_not_catch_a_question() -> None:
     def tool(context: Context) -> str:
         try:
@@ -553,14 +634,16 @@ def test_except_exception_does_not_catch_a_question() -> None:
     ("ask", "words"),
     [
         (lambda c: c.ask("a", {"method": "roots/list"}), "ask takes what elicit.form"),
-        (lambda c: c.ask("a"), "ask takes what elicit.form"),
+        (lambda c: c.ask("a"), r"a request beside its key: context.ask\('a', ...\)"),
+        (lambda c: c.ask(roots.list()), r"ask needs a key .*: context.ask\(\"key\", ...\)"),
+        (lambda c: c.ask(roots.list(), "a"), "ask needs a key to find the answer by"),
         (lambda c: c.ask("", roots.list()), "key of a question must be a non-empty string"),
-        (lambda c: c.ask(3, roots.list()), "ask takes a key and a request, or a dict"),
-        (lambda c: c.ask({}), "ask takes a key and a request, or a dict"),
+        (lambda c: c.ask(3, roots.list()), "ask takes a key and a request, or a dict .*, not int"),
+        (lambda c: c.ask({}), "ask takes a key and a request, or a dict .*, not an empty dict"),
         (lambda c: c.ask({"a": roots.list()}, roots.list()), "no request beside a dict"),
-        (lambda c: c.ask({3: roots.list()}), "key of a question must be a non-empty string"),
+        (lambda c: c.ask({3: roots.list()}), "must be a non-empty string, not int"),
         (lambda c: c.once("", list), "key of what is done once must be"),
-        (lambda c: c.once("a", 3), "once takes a function"),
+        (lambda c: c.once("a", 3), "once takes a function, not int"),
     ],
 )
 def test_misuse_is_a_type_error(ask: Callable[[Any], Any], words: str) -> None:

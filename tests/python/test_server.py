@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from snodo import Cache, ConfigurationError, DeclarationError, Server
+from snodo import (
+    Cache,
+    ConfigurationError,
+    Context,
+    DeclarationError,
+    Event,
+    Filter,
+    Server,
+    Source,
+)
 
 
 def test_options_become_plain_settings() -> None:
@@ -54,6 +63,7 @@ def test_options_become_plain_settings() -> None:
         "secret": [("new", b"n" * 32), (None, b"o" * 32)],
         "heartbeat": 5.0,
         "subscriptions": server.notify,
+        "hub": server.notify,
     }
 
 
@@ -87,10 +97,14 @@ def test_options_become_plain_settings() -> None:
         ({"debug": 1}, "debug must be a boolean"),
         ({"protocols": ["1999-01-01"]}, "there are 2026-07-28, 2025-11-25"),
         ({"protocols": []}, "at least one revision"),
-        ({"heartbeat": 0}, "heartbeat must be a number of seconds"),
-        ({"heartbeat": True}, "heartbeat must be a number of seconds"),
+        ({"heartbeat": 0}, "heartbeat must be a number of seconds above zero, not 0"),
+        ({"heartbeat": True}, "heartbeat must be a number of seconds above zero, not True"),
+        ({"heartbeat": "5"}, "heartbeat must be a number of seconds above zero, not str"),
         ({"secret": "short"}, "Server secret requires at least 32 bytes"),
         ({"secret": 3}, "Server secret must be bytes or a string, not int"),
+        ({"secret": ("2026-12", "s" * 32)}, "this is one (id, secret) pair: put it into a"),
+        ({"secret": ["2026-12", b"s" * 32]}, "this is one (id, secret) pair: put it into a list"),
+        ({"secret": {"2026-12": "s" * 32}}, "must be a list, for its order counts, not dict"),
         ({"secret": []}, "Server secret must be a secret, or a list of 1 to 8"),
         ({"secret": [bytes([n]) * 32 for n in range(9)]}, "a list of 1 to 8"),
         ({"secret": [("", "s" * 32)]}, "identifiers must be 1 to 32 characters"),
@@ -117,8 +131,67 @@ def test_secrets_come_from_the_environment_where_none_are_given(
     with pytest.raises(ConfigurationError, match="SNODO_SECRET requires at least 32 bytes") as said:
         Server("x")._settings()
     assert "short" not in str(said.value)
-    monkeypatch.setenv("SNODO_SECRET", " ")
+    monkeypatch.delenv("SNODO_SECRET")
     assert Server("x")._settings()["secret"] == []
+
+
+@pytest.mark.parametrize("empty", ["", " ", ","])
+def test_a_variable_for_secrets_that_is_empty_is_a_mistake(
+    empty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SNODO_SECRET", empty)
+    with pytest.raises(ConfigurationError, match="SNODO_SECRET is set but empty: give it a secret"):
+        Server("x")._settings()
+    assert Server("x", secret="s" * 32)._settings()["secret"] == [(None, b"s" * 32)]
+
+
+class NoListen(Source):
+    pass
+
+
+class Silent(Source):
+    async def listen(self, filter: Filter, context: Context) -> Any:  # type: ignore[override]
+        return None
+
+
+class Blocking(Source):
+    def listen(self, filter: Filter, context: Context) -> Any:
+        yield Event.tools_changed()
+
+
+class Fussy(Source):
+    def accept(self, filter: Filter, context: Context) -> Any:
+        yield filter
+
+    async def listen(self, filter: Filter, context: Context) -> Any:
+        yield Event.tools_changed()
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        (NoListen(), "NoListen.listen is missing: write it as `async def` with `yield"),
+        (Silent(), "Silent.listen is a coroutine, and gives no events: write it as `async def`"),
+        (Blocking(), "Blocking.listen is a generator, and would hold the loop"),
+        (Fussy(), "Fussy.accept is a generator: return a Filter"),
+        (Fussy, r"must be a Source, not its class: write Fussy\(\)"),
+        ("hub", "must be a boolean, a Hub or a Source, not str"),
+        (None, "must be a boolean, a Hub or a Source, not None"),
+        (int, "must be a boolean, a Hub or a Source, not type"),
+    ],
+)
+def test_a_source_that_could_not_tell_is_refused(source: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        Server("x", subscriptions=source)
+
+
+def test_a_source_may_give_any_asynchronous_iterator() -> None:
+    class Made:
+        def listen(self, filter: Filter, context: Context) -> Any:
+            return Fussy().listen(filter, context)
+
+    source = Made()
+    assert Server("x", subscriptions=source)._settings()["subscriptions"] is source
 
 
 @pytest.mark.parametrize("options", [{"ttl_ms": -1}, {"ttl_ms": True}, {"scope": "shared"}])

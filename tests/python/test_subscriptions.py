@@ -471,13 +471,16 @@ def test_what_is_like_a_source_is_one(listen: Listen) -> None:
     assert hearing.told()[0] == "tools/list_changed"
 
 
-def test_a_server_with_a_source_has_no_hub(listen: Listen) -> None:
-    server = made(subscriptions=Told())
-    with pytest.raises(ConfigurationError, match="has a Source of its own"):
-        _ = server.notify
-    listen(server).accepted()
+def test_beside_a_source_the_server_tells_what_it_knows_itself(listen: Listen) -> None:
+    server = made(subscriptions=Told(Event.prompts_changed()))
+    hearing = listen(server)
+    hearing.accepted()
+    assert hearing.told()[0] == "prompts/list_changed"
     with server.changes() as changes:
         changes.remove("tool", "look")
+    assert hearing.told()[0] == "tools/list_changed"
+    server.notify.resources_changed()
+    assert hearing.told()[0] == "resources/list_changed"
 
 
 def test_the_end_of_the_server_completes_its_streams(listen: Listen) -> None:

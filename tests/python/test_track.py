@@ -107,3 +107,30 @@ def test_asynchronous_items_need_async_for() -> None:
     context: Any = Watched()
     with pytest.raises(TypeError, match="write `async for`"):
         iter(track(context, late([1])))
+
+
+@pytest.mark.parametrize(
+    ("items", "words"),
+    [
+        (5, r"track takes what can be looped over, not an int: range\(5\)\?"),
+        (None, "track takes what can be looped over, not None"),
+        (late, "track takes what can be looped over, not a function: call it?"),
+        (object(), "track takes what can be looped over, not object"),
+    ],
+)
+def test_what_is_no_loop_is_refused_where_it_is_given(items: Any, words: str) -> None:
+    context: Any = Watched()
+    with pytest.raises(TypeError, match=words):
+        track(context, items)
+
+
+def test_a_sequence_of_old_is_looped_over() -> None:
+    class Old:
+        def __getitem__(self, index: int) -> int:
+            if index > 1:
+                raise IndexError
+            return index
+
+    items: Any = Old()
+    assert looped(Watched(), items, with_async=False) == [0, 1]
+    assert looped(Watched(), items, with_async=True) == [0, 1]

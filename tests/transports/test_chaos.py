@@ -86,6 +86,7 @@ def floods_progress(context: Context) -> str:
     with counted():
         for n in range(10_000):
             context.progress(n, message="x" * 4000)
+    print("flooded", end=" ", file=sys.stderr, flush=True)
     return "flooded"
 
 
@@ -339,6 +340,44 @@ def test_a_reader_that_comes_late_finds_the_newest_report_and_the_answer(
     assert reported[-1] == 9999, "what was reported last was lost"
     assert len(reported) < 10_000, "nothing was left out for a reader so slow"
     settles(session, before)
+
+
+def test_a_pipe_that_is_read_late_carries_the_newest_report_and_every_answer(
+    write_app: Callable[[str], Path],
+) -> None:
+    server = Process(write_app(CHAOS.replace("LIMITS", repr({"write_timeout": 60}))), "--stdio")
+    try:
+        stdin, stdout = server.popen.stdin, server.popen.stdout
+        assert stdin is not None
+        assert stdout is not None
+        for number in range(3):
+            params = {"name": "floods_progress", "_meta": {"progressToken": number}}
+            stdin.write(json.dumps(request("tools/call", params, id=number)).encode() + b"\n")
+        for number in range(3, 50):
+            params = {"name": "echo", "arguments": {"text": f"{number}"}}
+            stdin.write(json.dumps(request("tools/call", params, id=number)).encode() + b"\n")
+        stdin.flush()
+        level = memory(server)
+        server.wait_for_log("flooded flooded flooded", 40)
+        assert memory(server) - level < 100 << 20
+        reported: dict[int, list[int]] = {0: [], 1: [], 2: []}
+        answered: list[int] = []
+        while len(answered) < 50:
+            message = json.loads(stdout.readline())
+            if "method" in message:
+                token = message["params"]["progressToken"]
+                assert token not in answered, "reported after the answer"
+                reported[token].append(message["params"]["progress"])
+            else:
+                assert not message["result"]["isError"]
+                answered.append(message["id"])
+        assert sorted(answered) == list(range(50))
+        for found in reported.values():
+            assert found == sorted(set(found))
+            assert found[-1] == 9999, "what was reported last was lost"
+            assert len(found) < 10_000, "nothing was left out for a reader so slow"
+    finally:
+        server.close()
 
 
 def test_listeners_that_never_read_cost_little_and_are_let_go(open_session: Open) -> None:

@@ -68,6 +68,9 @@ pub const PROGRESS_MESSAGE_BYTES: usize = 4096;
 /// Bytes of what one log entry says, as JSON. More: refused where it is said.
 pub const LOG_ENTRY_BYTES: usize = 64 << 10;
 
+/// Bytes of the name of whoever says it. More: refused where it is said.
+pub const LOGGER_BYTES: usize = 256;
+
 /// Progress reports and log entries of one request. More: not sent.
 pub const NOTICES: usize = 10_000;
 
@@ -79,6 +82,9 @@ pub const NOTICE_BYTES_PENDING: usize = 1 << 20;
 
 /// URIs in the filter of one subscription, which keeps them as long as it is open. More: -32602.
 pub const FILTER_URIS: usize = 1000;
+
+/// Bytes of these URIs together, which are kept as long as the subscription is open. More: -32602.
+pub const FILTER_BYTES: usize = 128 << 10;
 
 /// Bytes of what a client of the initialize era says of itself, which is kept for its whole session.
 /// More: -32602.

@@ -9,7 +9,7 @@ use crate::context::{Arrival, Context};
 use crate::envelope::Id;
 use crate::error::Error;
 use crate::json::{Json, Object};
-use crate::limits::FILTER_URIS;
+use crate::limits::{FILTER_BYTES, FILTER_URIS};
 use crate::meta;
 use crate::operation::Feature;
 use crate::peer::Peer;
@@ -143,6 +143,11 @@ impl Filter {
 fn subscriptions(uris: Vec<Json>) -> Result<Vec<String>, Error> {
     if uris.len() > FILTER_URIS {
         let text = format!("resourceSubscriptions accepts at most {FILTER_URIS} URIs");
+        return Err(wrong(&text));
+    }
+    let bytes: usize = uris.iter().filter_map(Json::as_str).map(str::len).sum();
+    if bytes > FILTER_BYTES {
+        let text = format!("resourceSubscriptions accepts at most {FILTER_BYTES} bytes of URIs");
         return Err(wrong(&text));
     }
     let mut seen = HashSet::with_capacity(uris.len());

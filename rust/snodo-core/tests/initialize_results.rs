@@ -308,6 +308,7 @@ fn a_result_object_leaves_out_what_is_of_the_other_era() {
     let metadata = Outcome {
         value: Value::Text("x".to_owned()),
         metadata: object(r#"{"io.modelcontextprotocol/serverInfo":{},"b":2}"#),
+        named: true,
     };
     let content = r#""content":[{"type":"text","text":"x"}],"isError":false"#;
     assert_eq!(
@@ -317,6 +318,7 @@ fn a_result_object_leaves_out_what_is_of_the_other_era() {
     let nothing = Outcome {
         value: Value::Text("x".to_owned()),
         metadata: object(r#"{"io.modelcontextprotocol/serverInfo":{}}"#),
+        named: true,
     };
     assert_eq!(
         given("2025-11-25", "tools/call", r#""name":"plain""#, nothing),

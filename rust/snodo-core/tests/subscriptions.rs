@@ -250,21 +250,13 @@ fn an_event_carries_the_id_of_the_subscription() {
 }
 
 #[test]
-fn the_end_is_a_result_and_on_a_pipe_a_cancellation_before_it() {
+fn the_end_is_a_result() {
     let runtime = subscribed(components());
     let listen = listen_as(&runtime, r#""w1""#, r#""notifications":{}"#);
     let (dialect, id) = (listen.context.dialect, listen.id());
     assert_eq!(
         String::from_utf8(dialect.listened(&runtime, id)).expect("UTF-8"),
         r#"{"jsonrpc":"2.0","id":"w1","result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":"w1","io.modelcontextprotocol/serverInfo":{"name":"demo","version":"1.0.0"}}}}"#
-    );
-    assert_eq!(dialect.teardown(id, Transport::Http), None);
-    let teardown = dialect
-        .teardown(id, Transport::Stdio)
-        .expect("a notification");
-    assert_eq!(
-        String::from_utf8(teardown).expect("UTF-8"),
-        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":"w1"},"requestId":"w1"}}"#
     );
 }
 

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyDict, PyString};
 use snodo_core::call::{Call, Target};
 use snodo_core::error::Error;
 use snodo_core::json::Object;
@@ -176,15 +176,39 @@ impl PyCallable {
             self.check(py, check, arguments)?;
         }
         let bound = self.passing.bind(py, target, arguments, context);
-        bound.map_err(|error| self.outcome_of_error(py, target, error))
+        bound.map_err(|error| self.outcome_of_error(context, error))
     }
 
     pub(crate) fn function<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
         self.function.bind(py)
     }
 
-    /// What a returned value becomes.
-    pub(crate) fn outcome_of(&self, call: &Target, value: &Bound<'_, PyAny>) -> Outcome {
+    /// What a run becomes that gave a value.
+    pub(crate) fn outcome_of(
+        &self,
+        context: &Bound<'_, PyContext>,
+        value: &Bound<'_, PyAny>,
+    ) -> Outcome {
+        let py = value.py();
+        let context = context.get();
+        let call = &context.call().target;
+        let left = context.end(py);
+        if let Some(outcome) = refused(context, py) {
+            return outcome;
+        }
+        if left {
+            let text = format!(
+                "{} {:?} asked its client something and gave a result all the same: what ask raises \
+                 must not be caught, and nobody asks from a thread or task that is not waited for",
+                call.noun(),
+                self.name
+            );
+            let _ = imports::tell(py).and_then(|tell| tell.call1((30, text)));
+        }
+        self.outcome_of_value(call, value)
+    }
+
+    fn outcome_of_value(&self, call: &Target, value: &Bound<'_, PyAny>) -> Outcome {
         let outcome = self.value_of(call, value).unwrap_or_else(|refusal| {
             let error = call.invalid_result();
             let message = format!("{}: {refusal}", error.message);
@@ -204,8 +228,13 @@ impl PyCallable {
     }
 
     /// What a raised exception becomes.
-    pub(crate) fn outcome_of_error(&self, py: Python<'_>, call: &Target, error: PyErr) -> Outcome {
-        error::outcome_of(py, self, call, error)
+    pub(crate) fn outcome_of_error(&self, context: &Bound<'_, PyContext>, error: PyErr) -> Outcome {
+        let py = context.py();
+        context.get().end(py);
+        if let Some(outcome) = refused(context.get(), py) {
+            return outcome;
+        }
+        error::outcome_of(py, self, &context.get().call().target, error)
     }
 
     /// The server's keys.
@@ -258,6 +287,12 @@ impl PyCallable {
                 ..result.get().outcome(py, self.terms.result_bytes)?
             });
         }
+        if is_question(value).unwrap_or(false) {
+            return Err(Refusal::new(
+                "a question is no result: ask it with context.ask(\"key\", ...), or send it with \
+                 Result.input_required(input_requests={\"key\": ...})",
+            ));
+        }
         if let Ok(Some(outcome)) = error::returned(value) {
             return Ok(outcome);
         }
@@ -303,6 +338,32 @@ impl PyCallable {
             .and_then(|report| report.call1(("Tool", &self.name, error.into_value(py))));
         Error::internal("Schema validator failed").into()
     }
+}
+
+/// Whether a value is what `elicit`, `sampling` or `roots` give, or a dict of it: both would pass as
+/// structured content.
+fn is_question(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let Ok(dict) = value.cast::<PyDict>() else {
+        return Ok(false);
+    };
+    if dict.is_exact_instance_of::<PyDict>() {
+        let first = dict.iter().next();
+        return first.map_or(Ok(false), |(_, first)| is_one_question(&first));
+    }
+    is_one_question(value)
+}
+
+fn is_one_question(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if !value.is_instance_of::<PyDict>() || value.is_exact_instance_of::<PyDict>() {
+        return Ok(false);
+    }
+    value.is_instance(imports::input_request(value.py())?)
+}
+
+/// The outcome of a run that met an error which it cannot make up for.
+fn refused(context: &PyContext, py: Python<'_>) -> Option<Outcome> {
+    let refusal = context.refusal(py)?;
+    error::returned(&refusal).ok().flatten()
 }
 
 /// The structured value as the client will see it.

@@ -1,20 +1,22 @@
 //! The request as a handler sees it: facts of the call, read when asked for, and the ways to speak
 //! before it is answered.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
+use pyo3::{IntoPyObjectExt, intern};
 use snodo_core::call::Call;
 use snodo_core::context::{Context, Transport};
 use snodo_core::envelope::Id;
 use snodo_core::json::Object;
-use snodo_core::limits::LOG_ENTRY_BYTES;
+use snodo_core::limits::{LOG_ENTRY_BYTES, LOGGER_BYTES};
 use snodo_core::meta;
 use snodo_core::notice::{Amount, Entry, Level, Notice, Progress};
+use snodo_core::suggest::closest;
 use snodo_server::cancel::CancelToken;
 use snodo_server::handler::Reply;
 use snodo_server::voice::Voice;
@@ -36,6 +38,10 @@ pub(crate) struct PyContext {
     voice: Option<Voice>,
     /// What `ask` and `once` remember of this run: theirs alone.
     interview: Mutex<Option<Py<PyAny>>>,
+    /// An error that the run ends with, whatever it gives.
+    refusal: Mutex<Option<Py<PyAny>>>,
+    /// The run has ended: nothing can be asked any more, nor remembered.
+    over: AtomicBool,
 }
 
 impl PyContext {
@@ -47,6 +53,8 @@ impl PyContext {
             cancel: reply.cancelled().clone(),
             voice: reply.voice().cloned(),
             interview: Mutex::default(),
+            refusal: Mutex::default(),
+            over: AtomicBool::new(false),
         }
     }
 
@@ -59,12 +67,39 @@ impl PyContext {
             cancel,
             voice: None,
             interview: Mutex::default(),
+            refusal: Mutex::default(),
+            over: AtomicBool::new(false),
         }
     }
 
     pub(crate) fn call(&self) -> &Call {
         let (call, _) = self.run.as_ref().expect("a source of events is not called");
         call
+    }
+
+    /// The error that the run was to end with, if it caught one of these.
+    pub(crate) fn refusal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        let refusal = self.refusal.lock();
+        let refusal = refusal.unwrap_or_else(PoisonError::into_inner).take();
+        refusal.map(|refusal| refusal.into_bound(py))
+    }
+
+    /// The run has ended. Whether it leaves a question behind that was to end it.
+    pub(crate) fn end(&self, py: Python<'_>) -> bool {
+        self.over.store(true, Ordering::Relaxed);
+        let asked = |interview: Py<PyAny>| {
+            let result = interview.getattr(py, intern!(py, "result"));
+            result.is_ok_and(|result| !result.is_none(py))
+        };
+        self.interview(py).is_some_and(asked)
+    }
+
+    fn refuse_over(&self) -> PyResult<()> {
+        if self.over.load(Ordering::Relaxed) {
+            let text = "this request is over: ask with the context of the one being served";
+            return Err(PyRuntimeError::new_err(text));
+        }
+        Ok(())
     }
 
     fn sealing<'a>(
@@ -217,8 +252,9 @@ impl PyContext {
         // Held to the rules although nobody listens: a mistake must not wait for a client that does.
         let done = amount(done, "done")?;
         let total = total.map(|total| amount(total, "total")).transpose()?;
+        let message = message.map(PyStringMethods::to_str).transpose()?;
         if let Some(voice) = &self.voice {
-            let message = message.map(|message| message.extract()).transpose()?;
+            let message = message.map(str::to_owned);
             voice.say(Notice::Progress(Progress::new(done, total, message)));
         }
         Done::one(py)
@@ -234,13 +270,29 @@ impl PyContext {
     ) -> PyResult<&'static Py<Done>> {
         let named = Level::named(level).ok_or_else(|| {
             let levels = meta::LOG_LEVELS.join(", ");
-            PyValueError::new_err(format!("level must be one of {levels}, not {level:?}"))
+            let meant = meant_level(level).map(|near| format!(": did you mean {near:?}?"));
+            let meant = meant.unwrap_or_default();
+            PyValueError::new_err(format!(
+                "level must be one of {levels}, not {level:?}{meant}"
+            ))
         })?;
+        if logger
+            .as_ref()
+            .is_some_and(|logger| logger.len() > LOGGER_BYTES)
+        {
+            let text = format!("logger must take at most {LOGGER_BYTES} bytes");
+            return Err(PyValueError::new_err(text));
+        }
         let wanted = self.context.log_level.is_some_and(|from| named >= from);
         if let Some(voice) = self.voice.as_ref().filter(|_| wanted) {
             let data = encode(data, LOG_ENTRY_BYTES).map_err(|refusal| {
                 PyTypeError::new_err(format!("data cannot be sent as JSON: {refusal}"))
             })?;
+            // Encoding stops when it notices, which is not to the byte.
+            if data.len() > LOG_ENTRY_BYTES {
+                let text = format!("data must take at most {LOG_ENTRY_BYTES} bytes as JSON");
+                return Err(PyValueError::new_err(text));
+            }
             voice.say(Notice::Log(Entry {
                 level: named,
                 logger,
@@ -266,6 +318,7 @@ impl PyContext {
         key: &Bound<'py, PyAny>,
         request: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        slf.get().refuse_over()?;
         imports::ask(slf.py())?.call1((slf, key, request))
     }
 
@@ -274,6 +327,7 @@ impl PyContext {
         key: &Bound<'py, PyAny>,
         function: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        slf.get().refuse_over()?;
         imports::once(slf.py())?.call1((slf, key, function))
     }
 
@@ -302,6 +356,11 @@ impl PyContext {
         self.sealing(purpose, principal, ttl, keys)?.open(py, token)
     }
 
+    /// Whether the server's keys open it.
+    fn _opens(&self, purpose: &str, token: &str, principal: &[u8], ttl: u64) -> PyResult<bool> {
+        self.sealing(purpose, principal, ttl, None)?.opens(token)
+    }
+
     #[getter(_interview)]
     fn interview(&self, py: Python<'_>) -> Option<Py<PyAny>> {
         let interview = self.interview.lock();
@@ -320,10 +379,27 @@ impl PyContext {
         drop(before); // after the lock: dropping it may run Python code
     }
 
+    #[setter(_refusal)]
+    fn set_refusal(&self, error: Py<PyAny>) {
+        let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = refusal.replace(error);
+        drop(refusal);
+        drop(before); // after the lock: dropping it may run Python code
+    }
+
     #[getter]
     fn _input_rounds(&self) -> usize {
         let run = self.run.as_ref();
         run.map_or(0, |(_, callable)| callable.input_rounds())
+    }
+
+    /// Called for what there is not: the names that other libraries have get a hint.
+    #[expect(clippy::unused_self, reason = "Python's attribute protocol")]
+    fn __getattr__(&self, name: &str) -> PyResult<()> {
+        let hint = ELSEWHERE.iter().find(|(known, _)| *known == name);
+        let hint = hint.map_or_else(String::new, |(_, hint)| format!(": {hint}"));
+        let text = format!("'snodo.Context' object has no attribute '{name}'{hint}");
+        Err(PyAttributeError::new_err(text))
     }
 
     fn __repr__(&self) -> String {
@@ -333,6 +409,64 @@ impl PyContext {
             self.transport()
         )
     }
+}
+
+/// What the contexts of other libraries have, and what it is called here.
+const ELSEWHERE: [(&str, &str); 14] = [
+    (
+        "report_progress",
+        "write context.progress(done, total, message)",
+    ),
+    ("debug", "write context.log(\"debug\", data)"),
+    ("info", "write context.log(\"info\", data)"),
+    ("warning", "write context.log(\"warning\", data)"),
+    ("error", "write context.log(\"error\", data)"),
+    (
+        "elicit",
+        "write context.ask(\"key\", elicit.form(message, fields))",
+    ),
+    (
+        "elicit_url",
+        "write context.ask(\"key\", elicit.url(message, url))",
+    ),
+    (
+        "sample",
+        "write context.ask(\"key\", sampling.create_message(messages, max_tokens))",
+    ),
+    ("list_roots", "write context.ask(\"key\", roots.list())"),
+    ("read_resource", "call the function that makes the resource"),
+    (
+        "session",
+        "there are no sessions; who calls is context.auth and context.client_info",
+    ),
+    (
+        "request_context",
+        "the context is the request: context.request_id, context.meta, and context.state for what \
+         the lifespan yielded",
+    ),
+    (
+        "lifespan_context",
+        "what the lifespan yielded is context.state",
+    ),
+    (
+        "fastmcp",
+        "the server is the one that the function is declared on",
+    ),
+];
+
+/// The level that was probably meant: shortened, in capitals, or misspelt.
+fn meant_level(level: &str) -> Option<&'static str> {
+    let lower = level.to_lowercase();
+    if matches!(&*lower, "fatal" | "exception") {
+        return Some(if lower == "fatal" {
+            "critical"
+        } else {
+            "error"
+        });
+    }
+    let begun = |known: &&str| lower.len() >= 3 && known.starts_with(&lower);
+    let shortened = meta::LOG_LEVELS.into_iter().find(begun);
+    shortened.or_else(|| closest(level, meta::LOG_LEVELS))
 }
 
 /// A number that may be reported as progress.

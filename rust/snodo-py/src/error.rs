@@ -54,6 +54,11 @@ pub(crate) fn refusal(exception: &Bound<'_, PyAny>) -> Option<Error> {
 
 fn known(exception: &Bound<'_, PyBaseException>, call: &Target) -> PyResult<Option<Outcome>> {
     let py = exception.py();
+    if !matches!(call, Target::Tool(_)) && exception.is_instance(imports::declined(py)?)? {
+        // No fault of anybody's: the client is told what its own user did.
+        let text: String = exception.str()?.extract()?;
+        return Ok(Some(Error::internal(text).into()));
+    }
     if let Some(outcome) = returned(exception.as_any())? {
         return Ok(Some(outcome));
     }

@@ -55,6 +55,10 @@ imported!(
     tool_error: PyType = "snodo.errors", "ToolError"
 );
 imported!(
+    /// A value was taken that the user did not give.
+    declined: PyType = "snodo.errors", "Declined"
+);
+imported!(
     /// Bad server options.
     configuration_error: PyType = "snodo.errors", "ConfigurationError"
 );
@@ -81,6 +85,10 @@ imported!(
 imported!(
     /// `once(context, key, function)`
     once: PyAny = "snodo._interview", "once"
+);
+imported!(
+    /// A question for the client.
+    input_request: PyType = "snodo._answer", "InputRequest"
 );
 imported!(
     /// `needed_in(exception)`: what `ask` raised to end a run, out of what the run ended with.

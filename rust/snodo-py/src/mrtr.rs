@@ -16,10 +16,11 @@ pub(crate) fn check_input_request(request: &[u8]) -> PyResult<Option<String>> {
     Ok(checked.err().map(|error| error.to_string()))
 }
 
-/// Whether a response is one to a request that is a good one.
+/// Why a response is none to this request, which is a good one; `None` if it is one.
 #[pyfunction]
-pub(crate) fn check_input_response(request: &[u8], response: &[u8]) -> PyResult<bool> {
-    Ok(mrtr::answers(&read(request)?, &read(response)?))
+pub(crate) fn check_input_response(request: &[u8], response: &[u8]) -> PyResult<Option<String>> {
+    let checked = mrtr::check_response(&read(request)?, &read(response)?);
+    Ok(checked.err().map(|error| error.to_string()))
 }
 
 /// The keys that seal and open request state.

@@ -153,6 +153,17 @@ fn listed<'py>(value: &Bound<'py, PyAny>) -> Bound<'py, PyAny> {
     one.into_any()
 }
 
+/// A question is sent under a key, by which its answer is found; easily forgotten for a single one.
+fn refuse_bare_question(requests: &Bound<'_, PyDict>) -> PyResult<()> {
+    let method = requests.get_item(intern!(requests.py(), "method"))?;
+    if method.is_some_and(|method| method.is_instance_of::<PyString>()) {
+        return Err(PyTypeError::new_err(
+            "input_requests is a question itself: put it under a key, as {\"size\": ...}",
+        ));
+    }
+    Ok(())
+}
+
 fn members<'py, const N: usize>(
     py: Python<'py>,
     members: [(&str, Option<Bound<'py, PyAny>>); N],
@@ -213,6 +224,9 @@ impl PyResultValue {
             return Err(PyValueError::new_err(
                 "give input_requests, request_state, or both",
             ));
+        }
+        if let Some(requests) = &input_requests {
+            refuse_bare_question(requests)?;
         }
         let value = members(
             py,

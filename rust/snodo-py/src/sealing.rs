@@ -9,8 +9,9 @@ use pyo3::types::{PyBytes, PyDict};
 use snodo_core::call::{Call, Target};
 use snodo_core::json::{self, Json};
 use snodo_core::limits::Limits;
-use snodo_core::mrtr::state::{Binding, KeyRing, Purpose};
+use snodo_core::mrtr::state::{Binding, Fault, KeyRing, Purpose};
 
+use crate::imports;
 use crate::settings::configuration_error;
 
 /// The keys of a server: what it was given, or one that no other process has.
@@ -63,15 +64,34 @@ impl Sealing<'_> {
         py: Python<'py>,
         token: &str,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        Ok(match self.opened(token)? {
+            Ok(data) => Some(PyBytes::new(py, &data)),
+            Err(fault) => {
+                // For the operator, who would look for it in vain; the client is not told.
+                let text = format!(
+                    "the request state of {} {:?} does not open: {fault}",
+                    self.call.context.method, self.name
+                );
+                let _ = imports::tell(py).and_then(|tell| tell.call1((30, text)));
+                None
+            }
+        })
+    }
+
+    /// Whether it opens, without a word in the log.
+    pub(crate) fn opens(&self, token: &str) -> PyResult<bool> {
+        Ok(self.opened(token)?.is_ok())
+    }
+
+    fn opened(&self, token: &str) -> PyResult<Result<Vec<u8>, Fault>> {
         let principal = self.principal()?;
-        let data = self.keys.open(
+        Ok(self.keys.open(
             self.purpose()?,
             &self.binding(&principal),
             token,
             now(),
             self.ttl,
-        );
-        Ok(data.ok().map(|data| PyBytes::new(py, &data)))
+        ))
     }
 
     fn binding<'a>(&'a self, principal: &'a Json) -> Binding<'a> {

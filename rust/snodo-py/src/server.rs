@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::runtime::Runtime;
+use snodo_server::beside::Beside;
 use snodo_server::bind::{BindError, HttpOptions, HttpServer};
 use snodo_server::cancel::CancelToken;
 use snodo_server::handler::Handler;
@@ -67,10 +68,13 @@ impl PyRuntime {
                 service.with_source(Arc::new(hub.get().hub.clone()))
             } else {
                 source_waits = true;
-                service.with_source(Arc::new(PySource {
-                    source: Arc::new(source.unbind()),
-                    event_loop: event_loop.clone(),
-                    state: terms.state.clone(),
+                service.with_source(Arc::new(Beside {
+                    source: Arc::new(PySource {
+                        source: Arc::new(source.unbind()),
+                        event_loop: event_loop.clone(),
+                        state: terms.state.clone(),
+                    }),
+                    hub: given.hub()?.unwrap_or_default(),
                 }))
             };
         }
@@ -203,7 +207,9 @@ impl PyRuntime {
         };
         let bound = py.detach(|| HttpServer::bind(self.service.clone(), &options));
         let server = bound.map_err(|error| match error {
-            BindError::Path(_) | BindError::Entry(_) => configuration_error(py, error),
+            BindError::Path(_) | BindError::Taken(_) | BindError::Entry(_) => {
+                configuration_error(py, error)
+            }
             _ => PyOSError::new_err(error.to_string()),
         })?;
         let url = format!("http://{}{}", server.address(), options.path);

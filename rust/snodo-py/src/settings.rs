@@ -9,8 +9,10 @@ use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::runtime::{Cache, Scope, Settings};
 use snodo_core::schema::Validator;
+use snodo_server::hub::Hub;
 
 use crate::convert::encode;
+use crate::hub::PyHub;
 use crate::imports;
 
 /// `ConfigurationError(text)`.
@@ -80,6 +82,13 @@ impl<'py> Options<'_, 'py> {
     pub(crate) fn source(&self) -> PyResult<Option<Bound<'py, PyAny>>> {
         let source = self.0.get_item("subscriptions")?;
         Ok(source.filter(|source| !source.is_none()))
+    }
+
+    /// The server's own hub.
+    pub(crate) fn hub(&self) -> PyResult<Option<Hub>> {
+        let hub = self.0.get_item("hub")?;
+        let hub = hub.as_ref().and_then(|hub| hub.cast::<PyHub>().ok());
+        Ok(hub.map(|hub| hub.get().hub.clone()))
     }
 
     fn dialects(&self) -> PyResult<Vec<&'static dyn Dialect>> {

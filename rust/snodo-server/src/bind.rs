@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 use crate::service::Service;
 use crate::transport::connection;
 use crate::transport::http::Endpoint;
+use crate::transport::mailbox;
 use crate::transport::origin::{BadEntry, Gate};
 
 /// Where and for whom to serve over HTTP. Bounds come from the runtime's limits.
@@ -61,6 +62,9 @@ pub enum BindError {
     /// A path without a slash at its beginning, or with more than a path in it.
     #[error("path {0:?} must begin with a slash and hold neither spaces, ? nor #")]
     Path(String),
+    /// HTTP+SSE is served there.
+    #[error("path {0:?} is taken by --legacy-sse: --path takes another one")]
+    Taken(String),
     /// An entry of an allow-list that names nothing.
     #[error(transparent)]
     Entry(#[from] BadEntry),
@@ -87,6 +91,10 @@ impl HttpServer {
         let path = &options.path;
         if !path.starts_with('/') || path.contains(|c: char| "?# ".contains(c) || c.is_control()) {
             return Err(BindError::Path(path.clone()));
+        }
+        let bare = path.trim_end_matches('/');
+        if options.legacy_sse && [mailbox::STREAM, mailbox::MESSAGES].contains(&bare) {
+            return Err(BindError::Taken(path.clone()));
         }
         let (socket, address) = listen(&options.host, options.port)?;
         let gate = Gate::new(

@@ -162,17 +162,22 @@ impl Default for Hub {
     }
 }
 
-impl Source for Hub {
-    fn open(&self, filter: Filter, _: Arc<Context>) -> Opening {
-        let at = self.shared.state().listen(&filter);
-        let feed = HubFeed {
+impl Hub {
+    /// What a new listener will hear.
+    pub(crate) fn feed(&self, filter: &Filter) -> Box<dyn Feed> {
+        let at = self.shared.state().listen(filter);
+        Box::new(HubFeed {
             shared: self.shared.clone(),
             at,
-        };
-        Box::pin(std::future::ready(Ok(Opened {
-            accepted: filter,
-            feed: Box::new(feed),
-        })))
+        })
+    }
+}
+
+impl Source for Hub {
+    fn open(&self, filter: Filter, _: Arc<Context>) -> Opening {
+        let feed = self.feed(&filter);
+        let accepted = filter;
+        Box::pin(std::future::ready(Ok(Opened { accepted, feed })))
     }
 }
 

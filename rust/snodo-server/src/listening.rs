@@ -6,7 +6,7 @@ use std::task::{Context as Task, Poll, ready};
 use std::time::Duration;
 
 use futures_util::Stream;
-use snodo_core::context::{Context, Transport};
+use snodo_core::context::Context;
 use snodo_core::dialect::Dialect;
 use snodo_core::envelope::Id;
 use snodo_core::error::Error;
@@ -28,7 +28,6 @@ pub struct Listening {
     service: Arc<Service>,
     // All that is kept of the request.
     dialect: &'static dyn Dialect,
-    transport: Transport,
     id: Id,
     accepted: Filter,
     stage: Stage,
@@ -40,8 +39,6 @@ pub struct Listening {
 enum Stage {
     Opening(Opening),
     Open(Box<dyn Feed>),
-    /// Only the answer is left to say.
-    Closing,
     Over,
 }
 
@@ -62,7 +59,6 @@ impl Listening {
         Self {
             service,
             dialect: context.dialect,
-            transport: context.arrival.transport,
             id: context.id.clone(),
             accepted: Filter::default(),
             stage: Stage::Opening(Box::pin(open(source, filter, context, limit))),
@@ -128,16 +124,13 @@ impl Listening {
     }
 
     fn closed(&mut self, end: End) -> Said {
-        if let Stage::Open(feed) = std::mem::replace(&mut self.stage, Stage::Closing) {
+        if let Stage::Open(feed) = std::mem::replace(&mut self.stage, Stage::Over) {
             feed.close(end);
         }
         if end == End::Failed {
             return self.refused(&Error::internal(SOURCE_FAILED));
         }
-        match self.dialect.teardown(&self.id, self.transport) {
-            Some(notice) => Said::Notice(notice),
-            None => self.completed(),
-        }
+        self.completed()
     }
 
     fn completed(&mut self) -> Said {
@@ -164,7 +157,6 @@ impl Stream for Listening {
                 Poll::Pending => return Poll::Pending,
             },
             Stage::Open(_) => ready!(this.poll_feed(task)),
-            Stage::Closing => this.completed(),
             Stage::Over => return Poll::Ready(None),
         };
         Poll::Ready(Some(said))
@@ -196,6 +188,7 @@ pub(crate) async fn open(
     }?;
     if !opened.accepted.is_within(&filter) {
         opened.feed.close(End::Failed);
+        tracing::error!("a subscription source accepted more than it was asked for");
         let text = "Subscription source accepted notifications not requested";
         return Err(Error::internal(text));
     }

@@ -12,7 +12,7 @@ use snodo_core::error::{Error, code};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::{Outcome, Value};
 use snodo_core::peer::Peer;
-use snodo_core::pipeline::{self, Answer, Change, Questions, Step, Verdict};
+use snodo_core::pipeline::{self, Answer, Change, Step, Verdict};
 use snodo_core::runtime::Runtime;
 use snodo_core::subscription::Listen;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -22,8 +22,7 @@ use crate::cancel::{CancelToken, Reason};
 use crate::executor::{Busy, Executor, Load};
 use crate::handler::{Handler, Reply};
 use crate::listening::Listening;
-use crate::session::asked::Response;
-use crate::session::{Changes, Key, Session};
+use crate::session::{Changes, Session, asked};
 use crate::source::Source;
 use crate::voice::{Conversation, Voice};
 
@@ -265,8 +264,13 @@ impl Service {
                     let error = Error::internal("There is no way here to ask the client");
                     return Some(self.refuse(Some(&context.id), &error));
                 };
-                let answers = self.ask(session, voice, &questions, &cancel);
-                let answers = Box::pin(answers).await?;
+                let answers = if let Ok(_place) = self.asking.try_acquire() {
+                    let patience = self.limits.answer_timeout;
+                    let answers = asked::ask(session, voice, &questions, &cancel, patience);
+                    Box::pin(answers).await?
+                } else {
+                    asked::refused(&questions)
+                };
                 // The client's time is not the call's.
                 arrived += asked.elapsed();
                 step = pipeline::answered(
@@ -290,56 +294,6 @@ impl Service {
                 }
             }
         }
-    }
-
-    /// Puts questions to a client, all at once, and waits for the answer to each. `None`: the client
-    /// has cancelled the request. What is still open in the end is withdrawn.
-    async fn ask(
-        &self,
-        session: &Arc<Session>,
-        voice: &Voice,
-        questions: &Questions,
-        cancel: &CancelToken,
-    ) -> Option<Vec<Response>> {
-        let Ok(_place) = self.asking.try_acquire() else {
-            let busy = || Err(Error::internal("Server execution capacity exhausted"));
-            return Some(questions.questions.iter().map(|_| busy()).collect());
-        };
-        let mut open = Open {
-            session,
-            voice,
-            keys: Vec::new(),
-        };
-        let mut waiting = Vec::new();
-        for at in 0..questions.questions.len() {
-            let place = session.asked.open().map(|(key, answer)| {
-                open.keys.push(key);
-                voice.ask(questions.request(at, &key.to_string()));
-                answer
-            });
-            waiting.push(place);
-        }
-        let end = Instant::now() + self.limits.answer_timeout;
-        let mut answers = Vec::new();
-        for answer in waiting {
-            let Some(answer) = answer else {
-                answers.push(Err(Error::internal(
-                    "The client has too many open questions",
-                )));
-                continue;
-            };
-            let answer = tokio::select! {
-                biased;
-                answer = timeout_at(end, answer) => answer,
-                _ = cancel.stopped() => return None,
-            };
-            answers.push(match answer {
-                Ok(Ok(answer)) => answer,
-                Ok(Err(_)) => Err(Error::internal("The client's session has ended")),
-                Err(_) => Err(Error::internal("The client did not answer in time")),
-            });
-        }
-        Some(answers)
     }
 
     /// A place for one more stream, if there is one.
@@ -490,23 +444,6 @@ async fn bounded<F: Future>(deadline: Option<Instant>, future: F) -> Option<F::O
     match deadline {
         Some(deadline) => timeout_at(deadline, future).await.ok(),
         None => Some(future.await),
-    }
-}
-
-/// Questions that wait for their answers.
-struct Open<'a> {
-    session: &'a Session,
-    voice: &'a Voice,
-    keys: Vec<Key>,
-}
-
-impl Drop for Open<'_> {
-    fn drop(&mut self) {
-        for key in &self.keys {
-            if self.session.asked.close(*key) {
-                self.voice.ask(pipeline::withdraw(&key.to_string()));
-            }
-        }
     }
 }
 

@@ -163,7 +163,7 @@ impl State {
 fn size(notice: &Notice) -> usize {
     match notice {
         Notice::Progress(_) => 0,
-        Notice::Log(entry) => entry.data.len(),
+        Notice::Log(entry) => entry.data.len() + entry.logger.as_ref().map_or(0, String::len),
     }
 }
 
@@ -241,7 +241,9 @@ impl Stream for Conversation {
                     ready!(heartbeat.sleep.as_mut().poll(task));
                     heartbeat.begin_again();
                     let beat = this.voice.state().ledger.beat();
-                    this.voice.say(beat);
+                    if let Some(beat) = beat {
+                        this.voice.say(beat);
+                    }
                 }
             }
         }

@@ -10,7 +10,7 @@ use snodo_core::json::Object;
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Value;
 use snodo_core::subscription::{Change, Event};
-use snodo_server::bind::HttpOptions;
+use snodo_server::bind::{HttpOptions, HttpServer};
 use snodo_server::cancel::Reason;
 use snodo_server::hub::Hub;
 use snodo_server::service::Service;
@@ -163,6 +163,21 @@ async fn the_stream_ends_with_the_server_when_its_calls_have() {
     assert!(old.next().await.contains("done"));
     assert_eq!(old.stream.next().await, None);
     server.ended().await;
+}
+
+#[test]
+fn the_endpoint_has_to_be_elsewhere() {
+    for path in ["/sse", "/messages/"] {
+        let (service, _held, _) = eventful(Limits::default());
+        let options = HttpOptions {
+            path: path.to_owned(),
+            legacy_sse: true,
+            port: 0,
+            ..HttpOptions::default()
+        };
+        let error = HttpServer::bind(service, &options).err().expect("taken");
+        assert!(error.to_string().contains("--legacy-sse"), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ use snodo_core::json::{Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Answer, Verdict};
 use snodo_core::subscription::{Change, Event, Filter};
+use snodo_server::beside::Beside;
 use snodo_server::hub::Hub;
 use snodo_server::listening::Listening;
 use snodo_server::said::Said;
@@ -24,7 +25,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 const ALL: &str = r#"{"toolsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["note://a","note://b"]}"#;
 const ACKNOWLEDGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7},"notifications":{"toolsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["note://a","note://b"]}}}"#;
 const TOOLS_CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7}}}"#;
-const TORN_DOWN: &str = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":7},"requestId":7}}"#;
 const COMPLETED: &str = r#"{"jsonrpc":"2.0","id":7,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":7,"io.modelcontextprotocol/serverInfo":{"name":"kit","version":"1"}}}}"#;
 const FAILED: &str =
     r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32603,"message":"Subscription source failed"}}"#;
@@ -292,20 +292,17 @@ async fn a_subscription_that_is_dropped_is_cancelled_and_closed_once() {
 
 #[tokio::test]
 async fn what_is_there_is_still_said_when_the_server_ends_it() {
-    for (transport, farewell) in [
-        (Transport::Http, vec![]),
-        (Transport::Stdio, vec![TORN_DOWN.to_owned()]),
-    ] {
+    for transport in [Transport::Http, Transport::Stdio] {
         let (source, give, log) = source(Ok);
         let service = kit::subscribed(Limits::default(), source);
         let mut listening = begin(&service, transport, ALL).expect("a subscription");
         said(&mut listening).await;
         give.send(Ok(about("note://a"))).expect("it listens");
         listening.end();
-        let mut expected = vec![updated("note://a")];
-        expected.extend(farewell);
-        expected.push(format!("answer: {COMPLETED}"));
-        assert_eq!(all_said(&mut listening), expected);
+        assert_eq!(
+            all_said(&mut listening),
+            [updated("note://a"), format!("answer: {COMPLETED}")]
+        );
         drop(listening);
         assert_eq!(log.take(), ["pulled", "pulled", "closed: Shutdown"]);
     }
@@ -406,6 +403,58 @@ async fn a_hub_that_completes_ends_its_listeners_when_they_have_heard_all() {
     hub.publish(about("note://a"));
     assert_eq!(
         all_said(&mut listening),
-        [TOOLS_CHANGED, TORN_DOWN, &format!("answer: {COMPLETED}")]
+        [TOOLS_CHANGED, &format!("answer: {COMPLETED}")]
     );
+}
+
+#[tokio::test]
+async fn beside_a_source_the_hub_tells_within_what_the_source_accepts() {
+    let narrowed = |mut filter: Filter| {
+        filter.resources_list_changed = false;
+        Ok(filter)
+    };
+    let (source, give, log) = source(narrowed);
+    let hub = Hub::default();
+    let both = Beside {
+        source: Arc::new(source),
+        hub: hub.clone(),
+    };
+    let service = kit::subscribed(Limits::default(), both);
+    let mut listening = listen(&service);
+    said(&mut listening).await;
+    hub.publish(event(Change::ResourcesList));
+    hub.publish(event(Change::ToolsList));
+    give.send(Ok(about("note://a"))).expect("it listens");
+    assert_eq!(
+        all_said(&mut listening),
+        [TOOLS_CHANGED.to_owned(), updated("note://a")]
+    );
+    hub.publish(about("note://b"));
+    listening.end();
+    let rest = all_said(&mut listening);
+    assert_eq!(rest, [updated("note://b"), format!("answer: {COMPLETED}")]);
+    assert_eq!(hub.stats().subscriptions, 0);
+    assert!(log.take().contains(&"closed: Shutdown".to_owned()));
+}
+
+#[tokio::test]
+async fn whichever_of_a_source_and_its_hub_ends_first_ends_the_subscription() {
+    for ends in ["source", "hub"] {
+        let (source, give, log) = source(Ok);
+        let hub = Hub::default();
+        let both = Beside {
+            source: Arc::new(source),
+            hub: hub.clone(),
+        };
+        let service = kit::subscribed(Limits::default(), both);
+        let mut listening = listen(&service);
+        said(&mut listening).await;
+        if ends == "hub" {
+            hub.complete();
+        } else {
+            drop(give);
+        }
+        assert_eq!(said(&mut listening).await, COMPLETED, "{ends}");
+        assert_eq!(log.take(), ["pulled", "closed: Complete"]);
+    }
 }

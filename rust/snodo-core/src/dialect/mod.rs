@@ -17,7 +17,7 @@ pub use initialize::{V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25};
 pub use v2026_07_28::V2026_07_28;
 
 use crate::call::Target;
-use crate::context::{Arrival, Context, Header, Headers, Transport};
+use crate::context::{Arrival, Context, Header, Headers};
 use crate::envelope::Id;
 use crate::error::{self, Error, Kind, code};
 use crate::json::{Json, Object};
@@ -101,9 +101,6 @@ pub trait Dialect: Debug + Send + Sync {
 
     /// The notification that tells a subscription of an event.
     fn tell(&self, id: &Id, event: &Event) -> Vec<u8>;
-
-    /// The notification that the server ends a subscription, where one goes before the response.
-    fn teardown(&self, id: &Id, transport: Transport) -> Option<Vec<u8>>;
 
     /// The response that closes a subscription.
     fn listened(&self, runtime: &Runtime, id: &Id) -> Vec<u8>;

@@ -52,31 +52,41 @@ pub(super) fn need(params: &Object) -> [&'static str; 2] {
     }
 }
 
-/// Only an accepted form must be filled in as it says; what else a client sends along means nothing,
-/// but has to be flat all the same.
-pub(super) fn answers(params: Option<&Json>, response: &Object) -> bool {
-    let Some(params) = params.and_then(Json::as_object) else {
-        return false;
-    };
-    let nothing = Object::new();
-    let content = match response.get("content") {
-        None => &nothing,
-        Some(Json::Object(content)) if content.iter().all(|(_, value)| is_flat(value)) => content,
-        Some(_) => return false,
-    };
+/// Only with an accepted form does it mean anything what a client sends along.
+pub(super) fn check_response(params: Option<&Json>, response: &Object) -> Checked {
     match response.get("action").and_then(Json::as_str) {
-        Some("decline" | "cancel") => true,
-        Some("accept") => match mode(params) {
-            Some(Mode::Form) => Form::read(params).is_ok_and(|form| form.admits(content)),
-            Some(Mode::Url) => true,
-            None => false,
-        },
-        _ => false,
+        Some("decline" | "cancel") => Ok(()),
+        Some("accept") => accepted(params, response.get("content")),
+        _ => Err(RequestError::new("must be accept, decline or cancel").under("action")),
+    }
+}
+
+fn accepted(params: Option<&Json>, content: Option<&Json>) -> Checked {
+    let nothing = Object::new();
+    let content = match content {
+        None | Some(Json::Null) => &nothing,
+        Some(Json::Object(content)) if content.iter().all(|(_, value)| is_flat(value)) => content,
+        Some(_) => {
+            let reason = "must be an object of strings, numbers, booleans and lists of strings";
+            return Err(RequestError::new(reason).under("content"));
+        }
+    };
+    let params = params.and_then(Json::as_object);
+    match params.and_then(|params| Some((mode(params)?, params))) {
+        Some((Mode::Form, params)) => {
+            let checked = Form::read(params)?.check(content);
+            checked.map_err(|error| error.under("content"))
+        }
+        Some((Mode::Url, _)) => Ok(()),
+        None => Err(RequestError::new("answers no question")),
     }
 }
 
 fn is_flat(value: &Json) -> bool {
-    matches!(value, Json::Bool(_)) || is_string(value) || is_number(value) || is_strings(value)
+    matches!(value, Json::Null | Json::Bool(_))
+        || is_string(value)
+        || is_number(value)
+        || is_strings(value)
 }
 
 /// Whether it is an address that a person can be sent to: RFC 3986 in full, so nothing in it is read

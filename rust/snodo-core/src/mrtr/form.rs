@@ -1,7 +1,9 @@
 //! The forms a client can draw: a subset of JSON Schema without any depth, and what fills one in.
 
 use super::format::{Format, format};
-use super::request::{RequestError, closed, is_number, is_string, is_strings, optional, required};
+use super::request::{
+    Checked, RequestError, closed, is_number, is_string, is_strings, optional, required,
+};
 use crate::json::{Json, Object};
 use crate::schema::compare;
 
@@ -74,12 +76,22 @@ impl<'a> Form<'a> {
         }
     }
 
-    /// Whether this fills the form in. There may be more than was asked for.
-    pub(super) fn admits(&self, content: &Object) -> bool {
-        let filled = |(name, field): &(&str, Field<'_>)| {
-            content.get(name).is_none_or(|value| field.admits(value))
-        };
-        self.required.iter().all(|name| content.contains(name)) && self.fields.iter().all(filled)
+    /// Whether this fills the form in. There may be more than was asked for; `null` is what some
+    /// clients send for a field that was left empty.
+    pub(super) fn check(&self, content: &Object) -> Checked {
+        for (name, field) in &self.fields {
+            match content.get(name) {
+                None | Some(Json::Null) if self.required.contains(name) => {
+                    return Err(RequestError::new("is required").under(name));
+                }
+                None | Some(Json::Null) => {}
+                Some(value) if field.admits(value) => {}
+                Some(_) => {
+                    return Err(RequestError::new("is not what the form asks for").under(name));
+                }
+            }
+        }
+        Ok(())
     }
 }
 

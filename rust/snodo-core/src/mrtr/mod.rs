@@ -10,7 +10,7 @@ mod roots;
 mod sampling;
 pub mod state;
 
-pub use request::{RequestError, answers, check_request};
+pub use request::{RequestError, check_request, check_response};
 
 use crate::context::Context;
 use crate::error::{Error, Kind, code, excerpt};
@@ -102,6 +102,9 @@ pub(crate) fn check_requests(
     let Ok(Json::Object(requests)) = json::parse(requests, &Limits::default()) else {
         return Err(InputError::NotObject);
     };
+    if requests.is_empty() && !has_state {
+        return Err(InputError::Nothing);
+    }
     for (key, request) in requests.iter() {
         check_request(request).map_err(|error| InputError::Request {
             key: excerpt(key).into_owned(),

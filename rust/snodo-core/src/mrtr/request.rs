@@ -53,18 +53,20 @@ pub fn check_request(request: &Json) -> Checked {
     checked.map_err(|error| error.under("params"))
 }
 
-/// Whether a response is one to this request, which is a good one. Members that nobody knows are left
-/// alone: the client may speak a later revision.
-pub fn answers(request: &Json, response: &Json) -> bool {
+/// Holds a response to this request, which is a good one. Members that nobody knows are left alone: the
+/// client may speak a later revision.
+pub fn check_response(request: &Json, response: &Json) -> Checked {
+    let whole = |error: RequestError| error.under("response");
     let (Some(request), Some(response)) = (request.as_object(), response.as_object()) else {
-        return false;
+        return Err(whole(RequestError::new("must be an object")));
     };
-    match method(request) {
-        Some("elicitation/create") => elicitation::answers(request.get("params"), response),
-        Some("sampling/createMessage") => sampling::answers(response),
-        Some("roots/list") => roots::answers(response),
-        _ => false,
-    }
+    let checked = match method(request) {
+        Some("elicitation/create") => elicitation::check_response(request.get("params"), response),
+        Some("sampling/createMessage") => sampling::check_response(response),
+        Some("roots/list") => roots::check_response(response),
+        _ => Err(RequestError::new("answers no question")),
+    };
+    checked.map_err(whole)
 }
 
 /// The capabilities that a good request needs, each with a member (`""` for none in particular).

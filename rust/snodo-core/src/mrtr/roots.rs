@@ -1,6 +1,6 @@
 //! Roots: which folders the client works in. They inform; nothing may be concluded from them.
 
-use super::request::{Checked, RequestError, is_object, is_string};
+use super::request::{Checked, RequestError, is_object, is_string, required};
 use crate::json::{Json, Object};
 
 pub(super) fn check(params: Option<&Json>) -> Checked {
@@ -11,11 +11,10 @@ pub(super) fn check(params: Option<&Json>) -> Checked {
     }
 }
 
-pub(super) fn answers(response: &Object) -> bool {
-    let Some(Json::Array(roots)) = response.get("roots") else {
-        return false;
-    };
-    roots.iter().all(is_root)
+pub(super) fn check_response(response: &Object) -> Checked {
+    let are_roots = |roots: &Json| matches!(roots, Json::Array(roots) if roots.iter().all(is_root));
+    let reason = "must be a list of objects with a file:// uri and perhaps a name";
+    required(response, "roots", are_roots, reason)
 }
 
 fn is_root(root: &Json) -> bool {

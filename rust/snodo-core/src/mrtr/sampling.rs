@@ -71,10 +71,10 @@ pub(super) fn needs(params: &Object) -> Vec<[&'static str; 2]> {
 }
 
 /// The message that was written, and by which model.
-pub(super) fn answers(response: &Object) -> bool {
-    check_message(response, Extra::LeftAlone).is_ok()
-        && response.get("model").is_some_and(is_string)
-        && response.get("stopReason").is_none_or(is_string)
+pub(super) fn check_response(response: &Object) -> Checked {
+    check_message(response, Extra::LeftAlone)?;
+    required(response, "model", is_string, "must be a string")?;
+    optional(response, "stopReason", is_string, "must be a string")
 }
 
 /// What becomes of members that do not belong to a block.

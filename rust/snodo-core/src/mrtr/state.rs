@@ -15,7 +15,6 @@ use chacha20poly1305::{KeyInit, XChaCha20Poly1305, XNonce};
 use hkdf::Hkdf;
 use sha2::Sha256;
 
-use crate::error::Error;
 use crate::json::{Json, Object, write_string};
 
 /// Bytes of a token. A longer one is neither made nor opened; it must fit a client's next request.
@@ -145,8 +144,8 @@ impl KeyRing {
     }
 
     /// The data of a token that was sealed for such a request, has not expired at `now` (Unix seconds)
-    /// and was never meant to live longer than `max_ttl` seconds. Whatever is wrong, the error is the
-    /// same -32602 `Invalid or expired request state`: it tells nobody how to come closer.
+    /// and was never meant to live longer than `max_ttl` seconds. What is wrong is for the log: whoever
+    /// sent it is told the same whatever the fault (-32602), or it would learn how to come closer.
     pub fn open(
         &self,
         purpose: Purpose,
@@ -154,44 +153,67 @@ impl KeyRing {
         token: &str,
         now: u64,
         max_ttl: u64,
-    ) -> Result<Vec<u8>, Error> {
-        self.try_open(purpose, binding, token, now, max_ttl)
-            .ok_or_else(|| Error::invalid_params("Invalid or expired request state"))
-    }
-
-    fn try_open(
-        &self,
-        purpose: Purpose,
-        binding: &Binding<'_>,
-        token: &str,
-        now: u64,
-        max_ttl: u64,
-    ) -> Option<Vec<u8>> {
+    ) -> Result<Vec<u8>, Fault> {
         if token.len() > TOKEN_BYTES {
-            return None;
+            return Err(Fault::Malformed);
         }
         let (id, encoded) = token
-            .strip_prefix(VERSION)?
-            .strip_prefix('.')?
-            .split_once('.')?;
-        let key = self.keys.iter().find(|key| key.id == id)?;
-        let sealed = URL_SAFE_NO_PAD.decode(encoded).ok()?;
-        let (nonce, sealed) = sealed.split_first_chunk::<NONCE_BYTES>()?;
+            .strip_prefix(VERSION)
+            .and_then(|rest| rest.strip_prefix('.')?.split_once('.'))
+            .ok_or(Fault::Malformed)?;
+        let key = self.keys.iter().find(|key| key.id == id);
+        let key = key.ok_or(Fault::UnknownKey)?;
+        let sealed = URL_SAFE_NO_PAD.decode(encoded);
+        let sealed = sealed.map_err(|_| Fault::Malformed)?;
+        let (nonce, sealed) = sealed
+            .split_first_chunk::<NONCE_BYTES>()
+            .ok_or(Fault::Malformed)?;
         let payload = Payload {
             msg: sealed,
             aad: &binding.canonical(&key.id),
         };
-        let plain = key
-            .cipher(purpose)
-            .decrypt(&XNonce::from(*nonce), payload)
-            .ok()?;
-        let (issued, rest) = plain.split_first_chunk()?;
-        let (expires, data) = rest.split_first_chunk()?;
-        let (issued, expires) = (u64::from_be_bytes(*issued), u64::from_be_bytes(*expires));
-        let lifetime = expires.checked_sub(issued)?;
-        let lives = expires > now && issued <= now.saturating_add(CLOCK_SKEW);
-        (lives && (1..=max_ttl).contains(&lifetime)).then(|| data.to_vec())
+        let plain = key.cipher(purpose).decrypt(&XNonce::from(*nonce), payload);
+        let plain = plain.map_err(|_| Fault::Foreign)?;
+        let lived = times(&plain).filter(|(issued, expires, _)| {
+            *expires > now && *issued <= now.saturating_add(CLOCK_SKEW)
+        });
+        let (issued, expires, data) = lived.ok_or(Fault::Expired)?;
+        let lifetime = expires.checked_sub(issued);
+        if lifetime.is_none_or(|lifetime| !(1..=max_ttl).contains(&lifetime)) {
+            return Err(Fault::Expired);
+        }
+        Ok(data.to_vec())
     }
+}
+
+/// When a token was issued, when it expires, and its data.
+fn times(plain: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let (issued, rest) = plain.split_first_chunk()?;
+    let (expires, data) = rest.split_first_chunk()?;
+    Some((
+        u64::from_be_bytes(*issued),
+        u64::from_be_bytes(*expires),
+        data,
+    ))
+}
+
+/// Why a token does not open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// Not of this kind, cut, or too long.
+    #[error("it is not a sealed state, or only a part of one")]
+    Malformed,
+    /// Of a server with another secret, or of one that has been rotated out.
+    #[error(
+        "it names a key that this server does not have: does every process have the same secret?"
+    )]
+    UnknownKey,
+    /// Changed, or sealed for something else.
+    #[error("it was changed, or belongs to another request, other arguments or another principal")]
+    Foreign,
+    /// Its time is over, has not come, or was never to be so long.
+    #[error("it has expired")]
+    Expired,
 }
 
 /// Only the ids: they stand in every token.

@@ -35,6 +35,9 @@ pub fn explain_output(runtime: &Runtime, target: &Target, outcome: &Outcome) -> 
             checked.err().map(|error| error.to_string())
         }
         (Target::Tool(at), value) => explain_tool(registry.tools.get(*at)?, value),
+        (_, Value::Failure(_)) => {
+            Some("a failure that is not an Error (ToolError, Declined) only tools can tell".into())
+        }
         (Target::Resource { uri, .. } | Target::Template { uri, .. }, value) => {
             let unfit = outcome::write_read(value, uri, None, &mut Vec::new()).err()?;
             unfit.reason()

@@ -15,7 +15,6 @@ use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use pyo3::{ffi, intern};
-use snodo_core::call::Target;
 use snodo_server::handler::Reply;
 
 use super::Job;
@@ -132,7 +131,11 @@ impl EventLoopLane {
         // From here on nobody hears their callers, so nobody could end them later.
         let left: Vec<_> = std::mem::take(&mut *self.tasks()).into_values().collect();
         for task in &left {
-            task.call_method0(py, intern!(py, "cancel"))?;
+            // One that was cancelled before is cleaning up, which must not be interrupted.
+            let cancelling = task.call_method0(py, intern!(py, "cancelling"))?;
+            if !cancelling.is_truthy(py)? {
+                task.call_method0(py, intern!(py, "cancel"))?;
+            }
         }
         Ok(left)
     }
@@ -187,7 +190,6 @@ impl EventLoopLane {
             return Ok(()); // nobody waits for it any more
         }
         let context = callable.enter(py, call, &reply)?;
-        let target = &context.get().call().target;
         let begun = match callable.bind(&context) {
             Ok((arguments, named)) => callable
                 .function(py)
@@ -202,7 +204,7 @@ impl EventLoopLane {
                 return Ok(());
             }
             Err(error) => {
-                reply.send(callable.outcome_of_error(py, target, error));
+                reply.send(callable.outcome_of_error(&context, error));
                 return Ok(());
             }
         };
@@ -283,17 +285,13 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    fn target(&self) -> &Target {
-        &self.context.get().call().target
-    }
-
     fn step(&self, py: Python<'_>, sent: &Bound<'_, PyAny>) -> PyResult<Option<Py<PyAny>>> {
         let step = send(self.coroutine.bind(py), sent);
         end_if_forked();
         match step {
             Ok(Step::Yielded(value)) => Ok(Some(value.unbind())),
             Ok(Step::Returned(value)) => {
-                self.answer(|| self.callable.outcome_of(self.target(), &value));
+                self.answer(|| self.callable.outcome_of(self.context.bind(py), &value));
                 Ok(None)
             }
             Err(error) => self.failed(py, error),
@@ -315,7 +313,7 @@ impl Run {
             return Ok(None);
         }
         // Every other exception ends this call and nothing else, `SystemExit` included.
-        self.answer(|| self.callable.outcome_of_error(py, self.target(), error));
+        self.answer(|| self.callable.outcome_of_error(self.context.bind(py), error));
         Ok(None)
     }
 
@@ -364,7 +362,7 @@ impl Run {
             Ok(value) => Some(value.unbind()),
             Err(error) if error.is_instance_of::<PyStopIteration>(py) => {
                 let value = error.value(py).getattr(intern!(py, "value"))?;
-                self.answer(|| self.callable.outcome_of(self.target(), &value));
+                self.answer(|| self.callable.outcome_of(self.context.bind(py), &value));
                 None
             }
             Err(error) => self.failed(py, error)?,

@@ -414,14 +414,13 @@ fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {
         },
     );
     end_if_forked();
-    let target = &context.get().call().target;
     let outcome = match called {
-        Ok(Ok(value)) => callable.outcome_of(target, &value),
+        Ok(Ok(value)) => callable.outcome_of(&context, &value),
         Ok(Err(outcome)) => outcome,
         // What `end` raised is no bug of the author's, and nobody waits for an answer.
         Err(_) if ending.load(Ordering::Relaxed) => return,
         Err(error) if reply.is_cancelled() && is_cancelled(py, &error) => return,
-        Err(error) => callable.outcome_of_error(py, target, error),
+        Err(error) => callable.outcome_of_error(&context, error),
     };
     reply.send(outcome);
 }

@@ -2,14 +2,20 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use snodo_core::envelope::Id;
 use snodo_core::error::Error;
 use snodo_core::json::Object;
 use snodo_core::limits::QUESTIONS_PENDING;
+use snodo_core::pipeline::{Questions, withdraw};
 use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout_at};
 
+use crate::cancel::CancelToken;
+use crate::session::Session;
 use crate::session::key::Key;
+use crate::voice::Voice;
 
 /// What a client says to a question: a result, or an error of its own.
 pub(crate) type Response = Result<Object, Error>;
@@ -52,6 +58,77 @@ impl Asked {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, oneshot::Sender<Response>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Puts questions to a client, all at once, and waits for the answer to each. `None`: the client has
+/// cancelled the request. What is still open in the end is withdrawn.
+pub(crate) async fn ask(
+    session: &Session,
+    voice: &Voice,
+    questions: &Questions,
+    cancel: &CancelToken,
+    patience: Duration,
+) -> Option<Vec<Response>> {
+    let mut open = Open {
+        session,
+        voice,
+        keys: Vec::new(),
+    };
+    let mut waiting = Vec::new();
+    for at in 0..questions.questions.len() {
+        let place = session.asked.open().map(|(key, answer)| {
+            open.keys.push(key);
+            voice.ask(questions.request(at, &key.to_string()));
+            answer
+        });
+        waiting.push(place);
+    }
+    let end = Instant::now() + patience;
+    let mut answers = Vec::new();
+    for answer in waiting {
+        let Some(answer) = answer else {
+            answers.push(failed("The client has too many open questions"));
+            continue;
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = timeout_at(end, answer) => answer,
+            _ = cancel.stopped() => return None,
+        };
+        answers.push(match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => failed("The client's session has ended"),
+            Err(_) => failed("The client did not answer in time"),
+        });
+    }
+    Some(answers)
+}
+
+/// What is answered to questions for which there is no room.
+pub(crate) fn refused(questions: &Questions) -> Vec<Response> {
+    let refused = |_| failed("Server execution capacity exhausted");
+    questions.questions.iter().map(refused).collect()
+}
+
+fn failed(text: &'static str) -> Response {
+    Err(Error::internal(text))
+}
+
+/// Questions that wait for their answers.
+struct Open<'a> {
+    session: &'a Session,
+    voice: &'a Voice,
+    keys: Vec<Key>,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        for key in &self.keys {
+            if self.session.asked.close(*key) {
+                self.voice.ask(withdraw(&key.to_string()));
+            }
+        }
     }
 }
 

@@ -304,3 +304,14 @@ impl Sessions {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left of the 2 KB is for what the client said of itself.
+    #[test]
+    fn an_idle_session_is_small() {
+        assert!(size_of::<Session>() <= 640, "{}", size_of::<Session>());
+    }
+}

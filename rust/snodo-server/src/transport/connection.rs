@@ -14,6 +14,7 @@ use bytes::Bytes;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use snodo_core::limits::Limits;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::TcpStream;
@@ -25,6 +26,10 @@ use crate::transport::http::Endpoint;
 /// How long a connection is still read after its last answer, so that a client which is busy
 /// sending gets to read it: closing over unread bytes makes TCP throw the answer away.
 const LINGER: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether a client that waits for an answer is still there. hyper notices by
+/// itself when the socket closes, but not behind bytes that it has no use for yet.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// What a connection waits for. One task owns a connection, so the fields need no ordering.
 #[derive(Debug)]
@@ -43,6 +48,8 @@ pub(crate) struct Life {
     closing: AtomicBool,
     /// An answer was given without reading the whole body.
     unread: AtomicBool,
+    /// It is time to look whether the client is still there.
+    due: AtomicBool,
 }
 
 const HEAD: u8 = 0;
@@ -62,6 +69,7 @@ impl Life {
             late: AtomicBool::new(false),
             closing: AtomicBool::new(false),
             unread: AtomicBool::new(false),
+            due: AtomicBool::new(false),
         }
     }
 
@@ -127,7 +135,10 @@ impl Life {
             HEAD | STREAMING if self.stalled.load(Relaxed) => limits.write_timeout,
             HEAD => limits.head_timeout,
             BODY => limits.body_timeout,
-            _ => return Check::Again(Instant::now() + period(limits)),
+            _ => {
+                self.due.store(true, Relaxed);
+                return Check::Again(Instant::now() + period(limits).min(LOOK));
+            }
         };
         if self.since.load(Relaxed) == UNKNOWN {
             self.stamp();
@@ -312,12 +323,22 @@ impl AsyncWrite for Io {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.life.due.swap(false, Relaxed) && is_gone(&self.stream) {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
         Pin::new(&mut self.stream).poll_flush(context)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
+}
+
+/// Whether the client has closed its side, whatever it sent before that.
+fn is_gone(stream: &TcpStream) -> bool {
+    let mut polled = [PollFd::new(stream, PollFlags::RDHUP)];
+    let ready = poll(&mut polled, Some(&Timespec::default()));
+    ready.is_ok_and(|ready| ready > 0)
 }
 
 fn is_bodiless(head: &[u8]) -> bool {

@@ -32,10 +32,10 @@ use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{Events, Script, event};
 
 /// Where the stream is.
-pub(super) const STREAM: &str = "/sse";
+pub(crate) const STREAM: &str = "/sse";
 
 /// Where messages go.
-pub(super) const MESSAGES: &str = "/messages";
+pub(crate) const MESSAGES: &str = "/messages";
 
 /// Messages that wait for a client that reads slowly, before those who say more wait too.
 const PENDING: usize = 64;

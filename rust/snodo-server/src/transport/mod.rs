@@ -9,7 +9,7 @@ mod framing;
 pub(crate) mod http;
 mod kept;
 mod loose;
-mod mailbox;
+pub(crate) mod mailbox;
 mod media;
 pub(crate) mod origin;
 mod output;

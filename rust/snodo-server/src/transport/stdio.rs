@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,7 +20,7 @@ use futures_util::{Stream, StreamExt};
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::envelope::{self, Id};
 use snodo_core::error::Error;
-use snodo_core::pipeline::Answer;
+use snodo_core::pipeline::{Answer, Verdict, refuse};
 use snodo_core::subscription::Listen;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -130,9 +131,20 @@ impl Stream for Speaking {
         let Some(speech) = &mut self.speech else {
             return Poll::Ready(None);
         };
-        let Poll::Ready(said) = speech.poll_next_unpin(task) else {
-            self.waker = Some(task.waker().clone());
-            return Poll::Pending;
+        // A panic is a bug of ours; it ends this request and not the connection's other ones.
+        let polled = catch_unwind(AssertUnwindSafe(|| speech.poll_next_unpin(task)));
+        let said = match polled {
+            Ok(Poll::Ready(said)) => said,
+            Ok(Poll::Pending) => {
+                self.waker = Some(task.waker().clone());
+                return Poll::Pending;
+            }
+            Err(_) => {
+                self.speech = None;
+                let error = Error::internal("Internal error");
+                let verdict = Verdict::Error(error.code);
+                Some(Said::Answer(refuse(Some(&self.id), &error, verdict)))
+            }
         };
         let (number, id) = (self.number, &self.id);
         Poll::Ready(said.map(|said| (number, id.clone(), said)))

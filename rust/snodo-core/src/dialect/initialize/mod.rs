@@ -21,7 +21,7 @@ pub use v2025_11_25::V2025_11_25;
 use super::{Claim, Dialect, List, Notification, Opening, Rendered, Request};
 use super::{NO_QUESTION, notices, params, shape};
 use crate::call::Target;
-use crate::context::{Arrival, Context, Headers, Transport};
+use crate::context::{Arrival, Context, Headers};
 use crate::envelope::Id;
 use crate::error::{Error, code};
 use crate::json::{Json, Object, write_string};
@@ -219,10 +219,6 @@ impl Dialect for Revision {
 
     fn tell(&self, _: &Id, _: &Event) -> Vec<u8> {
         Vec::new()
-    }
-
-    fn teardown(&self, _: &Id, _: Transport) -> Option<Vec<u8>> {
-        None
     }
 
     fn listened(&self, _: &Runtime, id: &Id) -> Vec<u8> {

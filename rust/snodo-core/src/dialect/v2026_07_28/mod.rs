@@ -176,11 +176,6 @@ impl Dialect for V2026_07_28 {
         subscription::tell(id, event)
     }
 
-    fn teardown(&self, id: &Id, transport: Transport) -> Option<Vec<u8>> {
-        // Over HTTP the end of the stream says it.
-        (transport == Transport::Stdio).then(|| subscription::cancelled(id))
-    }
-
     fn listened(&self, runtime: &Runtime, id: &Id) -> Vec<u8> {
         subscription::listened(id, &runtime.rendered(self).meta)
     }

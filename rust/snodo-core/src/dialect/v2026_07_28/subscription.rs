@@ -1,6 +1,6 @@
 //! The messages of a subscription. Each carries the id of the request that opened it.
 
-use super::methods::{ACKNOWLEDGED, CANCELLED};
+use super::methods::ACKNOWLEDGED;
 use super::render::COMPLETE;
 use super::shape;
 use crate::envelope::Id;
@@ -47,16 +47,9 @@ pub(super) fn tell(id: &Id, event: &Event) -> Vec<u8> {
     out
 }
 
-/// The server has stopped telling.
-pub(super) fn cancelled(id: &Id) -> Vec<u8> {
-    let mut out = open(CANCELLED, id, &Object::new());
-    out.extend_from_slice(br#","requestId":"#);
-    id.write(&mut out);
-    out.extend_from_slice(b"}}");
-    out
-}
-
-/// The response to the request, which ends the subscription. `server` is the `_meta` that every
+/// The response to the request, which ends the subscription: a graceful end on every transport. A
+/// `notifications/cancelled` before it, of which one page of the protocol speaks, is what official
+/// clients take for a stream that was lost. `server` is the `_meta` that every
 /// result ends with.
 pub(super) fn listened(id: &Id, server: &[u8]) -> Vec<u8> {
     let mut result = COMPLETE.to_vec();
