@@ -590,10 +590,29 @@ def test_fifty_thousand_handshakes_cost_no_more_than_the_cap(server: HttpServer)
             list(pool.map(open_many, [count // 4] * 4))
         return resident(server.popen.pid)
 
+    before = grow(200)
     at_cap = grow(12_000)
+    assert at_cap - before < 10_000 * 2048 + (4 << 20), "an idle session takes less than 2 KB"
     refused(first.post(call("quick")), 404)
     assert grow(38_000) - at_cap < 8 << 20
     assert HttpHandshake(server, "2025-11-25").text("quick") == "quick"
+
+
+def test_clients_that_vanish_when_they_are_asked_leave_nothing(server: HttpServer) -> None:
+    session = HttpHandshake(server, "2025-11-25")
+    for number in range(300):
+        session.post({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        one = HttpHandshake(server, "2025-11-25") if number % 2 else session
+        conversation = one.converse(call("asks") | {"id": number})
+        conversation.wait_for_priming()
+        conversation.leave()
+        if one is session:
+            session.notify("cancelled", requestId=number)
+        else:
+            assert one.delete().status == 204
+    with session.converse(call("asks")) as conversation:
+        session.reply(conversation.next(), SAMPLED)
+        assert text(conversation.rest()[1]) == "glad"
 
 
 def resident(pid: int) -> int:
