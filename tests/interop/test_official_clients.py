@@ -235,6 +235,40 @@ def test_a_client_lists_calls_reads_prompts_and_completes(
     }
 
 
+@pytest.mark.parametrize("transport", ["http", "stdio"])
+@pytest.mark.parametrize(
+    ("client", "protocols", "spoken"),
+    [
+        ("typescript-auto", "2025-11-25 2025-06-18", "2025-11-25"),
+        ("python-auto", "2025-11-25 2025-06-18", "2025-11-25"),
+        ("fastmcp-auto", "2025-11-25 2025-06-18", "2025-11-25"),
+        ("typescript-auto", "2025-06-18", "2025-06-18"),
+        ("python-auto", "2025-06-18", "2025-06-18"),
+        ("typescript-default", "2025-06-18", "2025-06-18"),
+        ("python-sdk-1", "2025-03-26", "2025-03-26"),
+        ("typescript-auto", "2026-07-28", "2026-07-28"),
+    ],
+)
+def test_a_client_finds_what_a_server_of_fewer_revisions_speaks(
+    client: str, protocols: str, spoken: str, transport: str, request: pytest.FixtureRequest
+) -> None:
+    fixture, way, _ = CLIENTS[client]
+    command = [*request.getfixturevalue(fixture)("client"), *([way] if way else []), transport]
+    own = {"INTEROP_PROTOCOLS": protocols}
+    if transport == "http":
+        server = HttpServer(SERVER, env=own)
+        try:
+            seen = json.loads(run(*command, server.url, timeout=60))
+        finally:
+            server.close()
+    else:
+        # Clients hand their own environment on only in part.
+        stdio = ["env", f"INTEROP_PROTOCOLS={protocols}", sys.executable, "-m", "snodo", "serve"]
+        seen = json.loads(run(*command, *stdio, SERVER, "--stdio", timeout=60))
+    assert seen["version"] == spoken
+    assert seen["tools"] == ["forecast", "greet"]
+
+
 @pytest.mark.parametrize("client", INTERVIEWED)
 def test_a_client_answers_hears_and_is_told_of_changes(
     client: str, use: Callable[[str, str, Path], Any]

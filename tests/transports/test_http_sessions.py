@@ -255,6 +255,18 @@ def test_a_strange_origin_gets_nowhere_near_a_session(server: HttpServer, name: 
     assert session.text("quick") == "quick"
 
 
+def test_a_page_of_an_allowed_origin_may_have_a_session(server: HttpServer) -> None:
+    origin: dict[str, str | None] = {"Origin": f"http://localhost:{server.port}"}
+    reply = server.post(json.dumps(initialize("2025-11-25")).encode(), origin)
+    assert "Mcp-Session-Id" in reply.headers["access-control-expose-headers"]
+    asks = {"Access-Control-Request-Method": "DELETE"} | origin
+    allowed = exchange(server, head("OPTIONS", server.path, b"", asks)).headers
+    assert "DELETE" in allowed["access-control-allow-methods"]
+    assert "GET" in allowed["access-control-allow-methods"]
+    assert "Last-Event-ID" in allowed["access-control-allow-headers"]
+    assert "Mcp-Session-Id" in allowed["access-control-allow-headers"]
+
+
 def test_ending_a_session_cancels_its_calls(server: HttpServer) -> None:
     session = HttpHandshake(server, "2025-11-25")
     with session.converse(call("lasts", progressToken=1)) as conversation:
