@@ -70,6 +70,8 @@ WRONG = {
     "an object": lambda context: context.log("info", object()),
     "not a number": lambda context: context.log("info", float("nan")),
     "a number as logger": lambda context: context.log("info", "x", logger=5),
+    "too much data": lambda c: c.log("info", "x" * 65_535),
+    "too long a logger": lambda c: c.log("info", 1, "x" * 257),
 }
 
 
@@ -168,6 +170,8 @@ WRONG = [
     "an object",
     "not a number",
     "a number as logger",
+    "too much data",
+    "too long a logger",
 ]
 
 

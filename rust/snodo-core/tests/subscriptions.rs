@@ -157,6 +157,13 @@ fn a_filter_has_a_form() {
             "resourceSubscriptions must contain absolute URI strings",
         ),
         (
+            &format!(
+                r#""notifications":{{"resourceSubscriptions":["note://{}"]}}"#,
+                "a".repeat(128 << 10)
+            ),
+            "resourceSubscriptions accepts at most 131072 bytes of URIs",
+        ),
+        (
             &uris(1001),
             "resourceSubscriptions accepts at most 1000 URIs",
         ),

@@ -667,6 +667,20 @@ async fn a_client_that_leaves_cancels_its_call_and_no_other() {
 }
 
 #[tokio::test]
+async fn a_client_that_leaves_is_missed_behind_bytes_nobody_reads_too() {
+    let next = post("add");
+    for behind in ["\r\n", "x", &next] {
+        let mut server = Server::with(Limits::default());
+        let mut client = server.connect().await;
+        client.send(post("hold") + behind).await;
+        let (_call, reply) = server.held.next().await;
+        drop(client);
+        let stopped = soon(reply.cancelled().stopped()).await;
+        assert_eq!(stopped, Reason::Client, "{behind:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_full_queue_and_a_late_call_have_their_own_statuses() {
     let limits = Limits {
         running: 1,

@@ -144,12 +144,14 @@ impl Life {
             self.stamp();
         }
         let end = self.opened + Duration::from_millis(self.since.load(Relaxed)) + allowed;
-        if Instant::now() < end {
-            return Check::Again(end);
+        let now = Instant::now();
+        if now < end {
+            // A request may come meanwhile, and its client go.
+            return Check::Again(end.min(now + LOOK));
         }
         if phase == BODY {
             self.late.store(true, Relaxed);
-            return Check::Again(Instant::now() + period(limits));
+            return Check::Again(now + period(limits));
         }
         Check::Overdue
     }
@@ -229,7 +231,7 @@ pub(crate) async fn serve(
         .header_read_timeout(None)
         .max_header_size(limits.head_bytes)
         .serve_connection(TokioIo::new(io), service);
-    let timer = sleep_until(Instant::now() + period(&limits));
+    let timer = sleep_until(Instant::now() + period(&limits).min(LOOK));
     let stop = closing.wait_for(|closing| *closing);
     tokio::pin!(timer, stop);
 
