@@ -1,6 +1,6 @@
 // Uses all a server has with an official TypeScript client; prints what it got as one JSON object.
 //
-//   node client.mjs WAY http URL
+//   node client.mjs WAY http|sse URL
 //   node client.mjs WAY stdio COMMAND ARGUMENT…
 
 import { connect, create, revision } from './connect.mjs';

@@ -1,6 +1,6 @@
 """Uses all a server has with generation 1 of the official Python client; prints what it got.
 
-    python client_1.py http URL
+    python client_1.py http|sse URL
     python client_1.py stdio COMMAND ARGUMENT…
 
 Runs in an environment of its own, which has `mcp` 1 and not `snodo`.
@@ -12,6 +12,7 @@ import sys
 from contextlib import asynccontextmanager
 
 from mcp import ClientSession, McpError, StdioServerParameters
+from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.types import PromptReference, ResourceTemplateReference
@@ -22,6 +23,8 @@ async def connect(kind: str, target: str, *rest: str, **callbacks):
     """A session that has shaken hands, and the answer to that."""
     if kind == "http":
         transport = streamable_http_client(target)
+    elif kind == "sse":
+        transport = sse_client(target)
     else:
         transport = stdio_client(StdioServerParameters(command=target, args=list(rest)))
     async with (

@@ -10,6 +10,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import { Client as Client1 } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport as StdioClientTransport1 } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as StreamableHTTPClientTransport1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import * as types from '@modelcontextprotocol/sdk/types.js';
@@ -24,10 +25,11 @@ function options() {
     return {};
 }
 
-const Http = isFirst ? StreamableHTTPClientTransport1 : StreamableHTTPClientTransport;
+// HTTP+SSE of 2024-11-05 is of generation 1.
+const Http = kind === 'sse' ? SSEClientTransport : isFirst ? StreamableHTTPClientTransport1 : StreamableHTTPClientTransport;
 const Stdio = isFirst ? StdioClientTransport1 : StdioClientTransport;
 const transport =
-    kind === 'http'
+    kind !== 'stdio'
         ? new Http(new URL(target))
         : new Stdio({ command: target, args: rest, stderr: 'inherit' });
 

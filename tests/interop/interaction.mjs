@@ -1,6 +1,6 @@
 // Answers all a server asks, with an official TypeScript client; prints what it heard as one JSON object.
 //
-//   node interaction.mjs WAY http URL
+//   node interaction.mjs WAY http|sse URL
 //   node interaction.mjs WAY stdio COMMAND ARGUMENT…
 
 import { callWith, connect, create, on, shakesHands } from './connect.mjs';

@@ -1,6 +1,6 @@
 """Answers all a server asks, with generation 1 of the official Python client; prints what it heard.
 
-    python interaction_1.py http URL
+    python interaction_1.py http|sse URL
     python interaction_1.py stdio COMMAND ARGUMENT…
 
 Runs in an environment of its own, which has `mcp` 1 and not `snodo`.

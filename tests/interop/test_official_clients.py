@@ -318,6 +318,26 @@ def test_a_client_answers_hears_and_is_told_of_changes(
         assert seen["ends"] == ["local", "graceful"]
 
 
+@pytest.mark.parametrize("client", ["typescript-sdk-1", "python-sdk-1"])
+def test_an_old_client_over_a_stream_and_a_post_box(
+    client: str, request: pytest.FixtureRequest
+) -> None:
+    fixture, way, _ = CLIENTS[client]
+    programs, ways = request.getfixturevalue(fixture), [way] if way else []
+    server = HttpServer(INTERACTION, "--legacy-sse")
+    try:
+        url = server.url.removesuffix("/mcp") + "/sse"
+        seen = json.loads(run(*programs("interaction"), *ways, "sse", url, timeout=60))
+    finally:
+        server.close()
+    assert seen["interviews"]["form"]["said"] == "2 tea of size s, gift: True"
+    assert seen["interviews"]["rounds"]["said"] == "word1 word2 word3 word4 4 glad"
+    assert seen["secret"] == "recipe, by word1"
+    assert seen["progress"] == [[1, 3, "step 1"], [2, 3, "step 2"], [3, 3, "step 3"]]
+    assert len(seen["log"]) == 1
+    assert sorted(seen["changes"]) == ["note://1", "note://2", "tools", "tools", "tools"]
+
+
 @pytest.mark.parametrize("transport", ["http", "stdio"])
 @pytest.mark.parametrize("era", ["legacy", "auto", "modern"])
 def test_the_inspectors_command_line(
