@@ -13,7 +13,14 @@ from typing import Any
 
 import pytest
 
-from driver import DirectSession, HttpSession, Session, StdioSession, recording
+from driver import (
+    DirectSession,
+    HttpSession,
+    Session,
+    StdioSession,
+    list_everything,
+    recording,
+)
 from snodo import Server
 
 TRANSPORTS: dict[str, Callable[[Path], Session]] = {
@@ -45,6 +52,10 @@ def recorded() -> Iterator[None]:
 def _official(recorded: None) -> Iterator[None]:
     """Fails a test in which a server said what breaks the schema of the revision it spoke."""
     yield
+    _check()
+
+
+def _check() -> None:
     found = recording.complaints()
     assert not found, "\n".join(found)
 
@@ -79,7 +90,10 @@ def _serve(opener: Callable[[Path], Session], write: Callable[[str], Path]) -> I
 
     yield serve
     for session in opened.values():
+        if isinstance(session, HttpSession) and session.server.popen.poll() is None:
+            list_everything(session.server)
         session.close()
+    _check()
 
 
 @pytest.fixture(scope="module", params=TRANSPORTS)

@@ -13,6 +13,7 @@ from driver.handshake import (
     SseHandshake,
     StdioHandshake,
     initialize,
+    list_everything,
 )
 from driver.http import HttpReply, HttpServer, HttpSession, exchange, head, read_reply
 from driver.messages import (
@@ -56,6 +57,7 @@ __all__ = [
     "exchange",
     "head",
     "initialize",
+    "list_everything",
     "meta",
     "read_reply",
     "request",

@@ -40,6 +40,24 @@ def initialize(
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 
 
+LISTS = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
+
+
+def list_everything(server: HttpServer) -> None:
+    """Asks for all lists in each of these revisions, so that they are looked at."""
+    for revision in HANDSHAKES:
+        for method in LISTS:
+            params: dict[str, Any] = {}
+            while True:
+                message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+                body = json.dumps(message).encode()
+                answer = server.post(body, {"MCP-Protocol-Version": revision}).json()
+                cursor = answer.get("result", {}).get("nextCursor")
+                if cursor is None:
+                    break
+                params = {"cursor": cursor}
+
+
 class Handshake(ProcessSession):
     """A client of one of the revisions that open with a handshake."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -601,3 +602,67 @@ def test_a_call_that_is_cancelled_while_it_asks_ends_and_withdraws_its_question(
     assert said(interview(session, "samples")[1]) == "glad by m"
     runs = session.call("takes_runs")["content"][0]["text"]
     assert json.loads(runs) == ["runs", "once"]
+
+
+@handshakes
+def test_a_loop_of_questions_has_an_end(connect: Open, era: str) -> None:
+    asked, result = interview(connect(era), "loops", {"times": 40})
+    assert len(asked) == 32
+    assert failed(result) == "Gave up after 32 rounds of questions"
+
+
+HASTY = """
+from snodo import Context, Server, sampling
+
+server = Server("hasty", version="1.0.0", timeout=0.3, limits={"answer_timeout": LIMIT})
+
+
+@server.tool
+def samples(context: Context) -> str:
+    return context.ask("word", sampling.create_message("One word?", 16)).value.text
+"""
+
+
+@pytest.fixture(params=["http", "stdio"])
+def hasty(
+    request: pytest.FixtureRequest, write_app: Callable[[str], Path]
+) -> Iterator[Callable[[float], Handshake]]:
+    """A server with little time for its own work, and this much for its clients' answers."""
+    servers: list[HttpServer | StdioServer] = []
+
+    def hasty(answer_timeout: float) -> Handshake:
+        path = write_app(HASTY.replace("LIMIT", str(answer_timeout)))
+        if request.param == "http":
+            servers.append(server := HttpServer(path))
+            return HttpHandshake(server, "2025-11-25")
+        servers.append(pipe := StdioServer(path))
+        return StdioHandshake(pipe, "2025-11-25")
+
+    yield hasty
+    for server in servers:
+        server.close()
+
+
+def test_a_client_that_does_not_answer_is_not_waited_for_for_ever(
+    hasty: Callable[[float], Handshake],
+) -> None:
+    session = hasty(0.3)
+    with session.begin_call("samples") as conversation:
+        question = conversation.next()
+        withdrawn = conversation.next()
+        assert withdrawn["method"] == "notifications/cancelled"
+        assert withdrawn["params"]["requestId"] == question["id"]
+        text = failed(conversation.rest()[1]["result"])
+    assert text.startswith("The client did not answer sampling/createMessage: ")
+    assert "in time" in text
+
+
+def test_the_time_that_a_client_takes_is_not_the_calls(
+    hasty: Callable[[float], Handshake],
+) -> None:
+    session = hasty(30)
+    with session.begin_call("samples") as conversation:
+        question = conversation.next()
+        threading.Event().wait(0.6)  # twice the time that the call may take
+        session.reply(question, SAMPLED)
+        assert said(conversation.rest()[1]["result"]) == "glad"

@@ -1,22 +1,11 @@
-// Uses all a server has with the official TypeScript client; prints what it got as one JSON object.
+// Uses all a server has with an official TypeScript client; prints what it got as one JSON object.
 //
-//   node client.mjs http URL
-//   node client.mjs stdio COMMAND ARGUMENT…
+//   node client.mjs WAY http|sse URL
+//   node client.mjs WAY stdio COMMAND ARGUMENT…
 
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { connect, create, revision } from './connect.mjs';
 
-const [kind, target, ...rest] = process.argv.slice(2);
-const transport =
-    kind === 'http'
-        ? new StreamableHTTPClientTransport(new URL(target))
-        : new StdioClientTransport({ command: target, args: rest, stderr: 'inherit' });
-
-const client = new Client(
-    { name: 'interop', version: '1.0.0' },
-    { versionNegotiation: { mode: 'auto' } }
-);
-await client.connect(transport);
+const client = await connect(create());
 
 const codeOf = failing => failing.then(() => null, error => error.code ?? String(error));
 
@@ -52,7 +41,7 @@ const mood = await client.complete({
 
 console.log(
     JSON.stringify({
-        version: client.getNegotiatedProtocolVersion(),
+        version: revision(client),
         server: client.getServerVersion(),
         instructions: client.getInstructions() ?? null,
         tools: listed.tools.map(tool => tool.name),

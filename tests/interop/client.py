@@ -1,9 +1,10 @@
 """Uses all a server has with the official Python client; prints what it got as one JSON object.
 
-    python client.py http URL
-    python client.py stdio COMMAND ARGUMENT…
+    python client.py WAY http URL
+    python client.py WAY stdio COMMAND ARGUMENT…
 
-Runs in an environment of its own, which has `mcp` and not `snodo`.
+WAY is `auto`, `legacy` or a revision. Runs in an environment of its own, which has `mcp` 2 and not
+`snodo`.
 """
 
 import asyncio
@@ -27,9 +28,9 @@ def plain(value):
     return value.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-async def main(kind: str, target: str, *rest: str) -> None:
+async def main(way: str, kind: str, target: str, *rest: str) -> None:
     server = target if kind == "http" else StdioServerParameters(command=target, args=list(rest))
-    async with Client(server) as client:
+    async with Client(server, mode=way) as client:
         listed = await client.list_tools()
         greeting = await client.call_tool("greet", {"name": "Ada 茶"})
         forecast = await client.call_tool("forecast", {"city": "Oslo", "days": 2})

@@ -1,27 +1,14 @@
-// Answers all a server asks, with the official TypeScript client; prints what it heard as one JSON object.
+// Answers all a server asks, with an official TypeScript client; prints what it heard as one JSON object.
 //
-//   node interaction.mjs http URL
-//   node interaction.mjs stdio COMMAND ARGUMENT…
+//   node interaction.mjs WAY http|sse URL
+//   node interaction.mjs WAY stdio COMMAND ARGUMENT…
 
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { callWith, connect, create, on, shakesHands } from './connect.mjs';
 
-const [kind, target, ...rest] = process.argv.slice(2);
-const transport =
-    kind === 'http'
-        ? new StreamableHTTPClientTransport(new URL(target))
-        : new StdioClientTransport({ command: target, args: rest, stderr: 'inherit' });
-
-const client = new Client(
-    { name: 'interop', version: '1.0.0' },
-    {
-        versionNegotiation: { mode: 'auto' },
-        capabilities: { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} }
-    }
-);
+const client = create({ elicitation: { form: {}, url: {} }, sampling: {}, roots: {} });
 
 const asked = [];
-client.setRequestHandler('elicitation/create', async request => {
+on(client, 'elicitation/create', async request => {
     const { mode, message, url, requestedSchema } = request.params;
     asked.push(url ?? message);
     if (mode === 'url') return { action: 'accept' };
@@ -31,17 +18,17 @@ client.setRequestHandler('elicitation/create', async request => {
     }
     return { action: 'accept', content: { value: `word${asked.length}` } };
 });
-client.setRequestHandler('sampling/createMessage', async request => {
+on(client, 'sampling/createMessage', async request => {
     asked.push(request.params.messages[0].content.text);
     return { role: 'assistant', content: { type: 'text', text: 'glad' }, model: 'm', stopReason: 'endTurn' };
 });
-client.setRequestHandler('roots/list', async () => {
+on(client, 'roots/list', async () => {
     asked.push('roots');
     return { roots: [{ uri: 'file:///home/ada', name: 'Home' }, { uri: 'file:///tmp' }] };
 });
 
 const log = [];
-client.setNotificationHandler('notifications/message', notification => {
+on(client, 'notifications/message', notification => {
     const { level, logger, data } = notification.params;
     log.push({ level, logger, data });
 });
@@ -51,16 +38,17 @@ const change = what => {
     changes.push(what);
     waiting.splice(0).forEach(wake => wake());
 };
-client.setNotificationHandler('notifications/tools/list_changed', () => change('tools'));
-client.setNotificationHandler('notifications/prompts/list_changed', () => change('prompts'));
-client.setNotificationHandler('notifications/resources/updated', notification =>
+on(client, 'notifications/tools/list_changed', () => change('tools'));
+on(client, 'notifications/prompts/list_changed', () => change('prompts'));
+on(client, 'notifications/resources/updated', notification =>
     change(notification.params.uri)
 );
 const changed = async count => {
     while (changes.length < count) await new Promise(wake => waiting.push(wake));
 };
 
-await client.connect(transport);
+await connect(client);
+const handshake = shakesHands(client);
 
 async function interview(tool) {
     asked.length = 0;
@@ -77,28 +65,45 @@ const secret = await client.readResource({ uri: 'secret://recipe' });
 asked.length = 0;
 const advice = await client.getPrompt({ name: 'advise', arguments: { topic: 'tea' } });
 
+if (handshake) await client.setLoggingLevel('info');
 const progress = [];
 const work = { name: 'works', arguments: { until_heard: true } };
-await client.callTool(
-    { ...work, _meta: { 'io.modelcontextprotocol/logLevel': 'info' } },
-    {
-        onprogress: report => {
-            progress.push([report.progress, report.total, report.message]);
-            if (report.progress === 3) client.callTool({ name: 'hears', arguments: {} });
-        }
-    }
-);
+const onprogress = report => {
+    progress.push([report.progress, report.total, report.message]);
+    if (report.progress === 3) client.callTool({ name: 'hears', arguments: {} });
+};
+const level = handshake ? {} : { _meta: { 'io.modelcontextprotocol/logLevel': 'info' } };
+await callWith(client, { ...work, ...level }, { onprogress });
+if (handshake) await client.setLoggingLevel('error');
 await client.callTool({ name: 'works', arguments: {} }); // asks for neither
 
-const first = await client.listen({ toolsListChanged: true, resourceSubscriptions: ['note://1'] });
-await client.callTool({ name: 'announce', arguments: { uri: 'note://1' } });
-await changed(2);
-await first.close();
-await client.callTool({ name: 'announce', arguments: { uri: 'note://1' } }); // to nobody
-const second = await client.listen({ promptsListChanged: true, resourceSubscriptions: ['note://2'] });
-await client.callTool({ name: 'announce', arguments: { uri: 'note://2' } });
-await changed(3);
-await client.callTool({ name: 'complete', arguments: {} });
+const announce = uri => client.callTool({ name: 'announce', arguments: { uri } });
+let subscriptions = {};
+if (handshake) {
+    await client.subscribeResource({ uri: 'note://1' });
+    await announce('note://1');
+    await changed(2);
+    await client.unsubscribeResource({ uri: 'note://1' });
+    await announce('note://1'); // the tools alone
+    await changed(3);
+    await client.subscribeResource({ uri: 'note://2' });
+    await announce('note://2');
+    await changed(5);
+} else {
+    const first = await client.listen({ toolsListChanged: true, resourceSubscriptions: ['note://1'] });
+    await announce('note://1');
+    await changed(2);
+    await first.close();
+    await announce('note://1'); // to nobody
+    const second = await client.listen({ promptsListChanged: true, resourceSubscriptions: ['note://2'] });
+    await announce('note://2');
+    await changed(3);
+    await client.callTool({ name: 'complete', arguments: {} });
+    subscriptions = {
+        honored: [first.honoredFilter, second.honoredFilter],
+        ends: [await first.closed, await second.closed]
+    };
+}
 
 console.log(
     JSON.stringify({
@@ -107,9 +112,8 @@ console.log(
         advice: advice.messages[0].content.text,
         progress,
         log,
-        honored: [first.honoredFilter, second.honoredFilter],
         changes,
-        ends: [await first.closed, await second.closed]
+        ...subscriptions
     })
 );
 await client.close();

@@ -1,9 +1,10 @@
 """Answers all a server asks, with the official Python client; prints what it heard as JSON.
 
-    python interaction.py http URL
-    python interaction.py stdio COMMAND ARGUMENT…
+    python interaction.py WAY http URL
+    python interaction.py WAY stdio COMMAND ARGUMENT…
 
-Runs in an environment of its own, which has `mcp` and not `snodo`.
+WAY is `auto`, `legacy` or a revision. Runs in an environment of its own, which has `mcp` 2 and not
+`snodo`.
 """
 
 import asyncio
@@ -14,7 +15,15 @@ from mcp import StdioServerParameters
 from mcp.client import Client
 from mcp.client.subscriptions import Subscription, SubscriptionLost
 from mcp.shared.subscriptions import ToolsListChanged
-from mcp.types import CreateMessageResult, ElicitResult, ListRootsResult, Root, TextContent
+from mcp.types import (
+    CreateMessageResult,
+    ElicitResult,
+    ListRootsResult,
+    ResourceUpdatedNotification,
+    Root,
+    TextContent,
+    ToolListChangedNotification,
+)
 
 asked: list[str] = []
 log: list[dict[str, object]] = []
@@ -49,16 +58,42 @@ async def hear(params):
     log.append({"level": params.level, "logger": params.logger, "data": params.data})
 
 
-async def main(kind: str, target: str, *rest: str) -> None:
+changes: list[str] = []
+changed = asyncio.Event()
+
+
+def told(what: str) -> None:
+    changes.append(what)
+    changed.set()
+
+
+async def until(count: int) -> None:
+    while len(changes) < count:
+        changed.clear()
+        await changed.wait()
+
+
+async def hear_changes(message):
+    match message:
+        case ToolListChangedNotification():
+            told("tools")
+        case ResourceUpdatedNotification():
+            told(str(message.params.uri))
+
+
+async def main(way: str, kind: str, target: str, *rest: str) -> None:
     server = target if kind == "http" else StdioServerParameters(command=target, args=list(rest))
     client = Client(
         server,
+        mode=way,
         elicitation_callback=elicit,
         sampling_callback=sample,
         list_roots_callback=list_roots,
         logging_callback=hear,
+        message_handler=hear_changes,
     )
     async with client:
+        handshake = client.protocol_version != "2026-07-28"
 
         async def interview(tool: str) -> dict[str, object]:
             asked.clear()
@@ -80,38 +115,16 @@ async def main(kind: str, target: str, *rest: str) -> None:
                 await client.call_tool("hears", {})
 
         level = {"io.modelcontextprotocol/logLevel": "info"}
+        if handshake:
+            level = None
+            await client.set_logging_level("info")
         work = {"until_heard": True}
         await client.call_tool("works", work, progress_callback=report, meta=level)
+        if handshake:
+            await client.set_logging_level("error")
         await client.call_tool("works", {})  # asks for neither
 
-        changes = []
-
-        async def heard(subscription: Subscription) -> None:
-            event = await anext(subscription)
-            changes.append("tools" if isinstance(event, ToolsListChanged) else event.uri)
-
-        async with client.listen(
-            tools_list_changed=True, resource_subscriptions=["note://1"]
-        ) as first:
-            await client.call_tool("announce", {"uri": "note://1"})
-            await heard(first)
-            await heard(first)
-        await client.call_tool("announce", {"uri": "note://1"})  # to nobody
-        async with client.listen(
-            prompts_list_changed=True, resource_subscriptions=["note://2"]
-        ) as second:
-            await client.call_tool("announce", {"uri": "note://2"})
-            await heard(second)
-            await client.call_tool("complete", {})
-            try:
-                assert [event async for event in second] == []
-                end = "graceful"
-            except SubscriptionLost:
-                end = "remote"
-
-        def plain(value):
-            return value.model_dump(mode="json", by_alias=True, exclude_none=True)
-
+        subscriptions = await (watch(client) if handshake else listen(client))
         print(
             json.dumps(
                 {
@@ -120,12 +133,57 @@ async def main(kind: str, target: str, *rest: str) -> None:
                     "advice": advice.messages[0].content.text,
                     "progress": progress,
                     "log": log,
-                    "honored": [plain(first.honored), plain(second.honored)],
                     "changes": changes,
-                    "ends": ["local", end],
+                    **subscriptions,
                 }
             )
         )
+
+
+async def watch(client: Client) -> dict[str, object]:
+    """As clients do that open with a handshake."""
+    await client.subscribe_resource("note://1")
+    await client.call_tool("announce", {"uri": "note://1"})
+    await until(2)
+    await client.unsubscribe_resource("note://1")
+    await client.call_tool("announce", {"uri": "note://1"})  # the tools alone
+    await until(3)
+    await client.subscribe_resource("note://2")
+    await client.call_tool("announce", {"uri": "note://2"})
+    await until(5)
+    return {}
+
+
+async def listen(client: Client) -> dict[str, object]:
+    """As clients of the newest revision do."""
+    news = []
+
+    async def heard(subscription: Subscription) -> None:
+        event = await anext(subscription)
+        news.append("tools" if isinstance(event, ToolsListChanged) else event.uri)
+
+    async with client.listen(tools_list_changed=True, resource_subscriptions=["note://1"]) as first:
+        await client.call_tool("announce", {"uri": "note://1"})
+        await heard(first)
+        await heard(first)
+    await client.call_tool("announce", {"uri": "note://1"})  # to nobody
+    async with client.listen(
+        prompts_list_changed=True, resource_subscriptions=["note://2"]
+    ) as second:
+        await client.call_tool("announce", {"uri": "note://2"})
+        await heard(second)
+        await client.call_tool("complete", {})
+        try:
+            assert [event async for event in second] == []
+            end = "graceful"
+        except SubscriptionLost:
+            end = "remote"
+
+    def plain(value):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+    honored = [plain(first.honored), plain(second.honored)]
+    return {"honored": honored, "ends": ["local", end], "changes": news}
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -1,11 +1,18 @@
 """What other people's clients are shown: tools, resources of every kind, prompts, completion."""
 
+import os
 from dataclasses import dataclass
 from typing import Literal
 
 from snodo import Cache, EmbeddedResource, Image, Message, Server, StaticResource
 
-server = Server("interop", version="1.2.3", instructions="Greet before you forecast.")
+server = Server(
+    "interop",
+    version="1.2.3",
+    instructions="Greet before you forecast.",
+    # All there are, unless a test wants fewer.
+    protocols=os.environ.get("INTEROP_PROTOCOLS", "").split() or None,
+)
 
 
 @dataclass

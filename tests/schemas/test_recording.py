@@ -6,7 +6,19 @@ from typing import Any
 
 import pytest
 
-from driver import HttpServer, ProcessSession, Session, head, read_reply, recording, request
+from driver import (
+    HttpHandshake,
+    HttpServer,
+    ProcessSession,
+    Session,
+    StdioHandshake,
+    StdioServer,
+    head,
+    list_everything,
+    read_reply,
+    recording,
+    request,
+)
 from driver.recording import Talk
 from driver.schemas import HANDSHAKE, NEWEST, REVISIONS, faults
 
@@ -67,6 +79,33 @@ def test_several_responses_of_a_connection_are_overheard(write_app: Any) -> None
         assert recording.seen(NEWEST) == before + 3
     finally:
         server.close()
+
+
+def test_what_is_listed_is_overheard_in_every_revision(write_app: Any) -> None:
+    server = HttpServer(write_app(APP))
+    try:
+        before = {revision: recording.seen(revision) for revision in HANDSHAKE}
+        list_everything(server)
+        seen = {revision: recording.seen(revision) - before[revision] for revision in HANDSHAKE}
+        assert seen == dict.fromkeys(HANDSHAKE, 4)
+    finally:
+        server.close()
+
+
+@pytest.mark.parametrize("revision", HANDSHAKE)
+def test_sessions_are_overheard_in_their_revision(write_app: Any, revision: str) -> None:
+    http, pipe = HttpServer(write_app(APP)), StdioServer(write_app(APP))
+    try:
+        for client in (HttpHandshake(http, revision), StdioHandshake(pipe, revision)):
+            before = recording.seen(revision)
+            params = {"name": "count", "arguments": {"to": 3}, "_meta": {"progressToken": "t"}}
+            with client.begin("tools/call", params) as conversation:
+                notices, _ = conversation.rest()
+            assert len(notices) == 3
+            assert recording.seen(revision) == before + 4
+    finally:
+        http.close()
+        pipe.close()
 
 
 def test_what_breaks_a_schema_is_told() -> None:

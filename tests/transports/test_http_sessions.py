@@ -255,6 +255,18 @@ def test_a_strange_origin_gets_nowhere_near_a_session(server: HttpServer, name: 
     assert session.text("quick") == "quick"
 
 
+def test_a_page_of_an_allowed_origin_may_have_a_session(server: HttpServer) -> None:
+    origin: dict[str, str | None] = {"Origin": f"http://localhost:{server.port}"}
+    reply = server.post(json.dumps(initialize("2025-11-25")).encode(), origin)
+    assert "Mcp-Session-Id" in reply.headers["access-control-expose-headers"]
+    asks = {"Access-Control-Request-Method": "DELETE"} | origin
+    allowed = exchange(server, head("OPTIONS", server.path, b"", asks)).headers
+    assert "DELETE" in allowed["access-control-allow-methods"]
+    assert "GET" in allowed["access-control-allow-methods"]
+    assert "Last-Event-ID" in allowed["access-control-allow-headers"]
+    assert "Mcp-Session-Id" in allowed["access-control-allow-headers"]
+
+
 def test_ending_a_session_cancels_its_calls(server: HttpServer) -> None:
     session = HttpHandshake(server, "2025-11-25")
     with session.converse(call("lasts", progressToken=1)) as conversation:
@@ -590,10 +602,29 @@ def test_fifty_thousand_handshakes_cost_no_more_than_the_cap(server: HttpServer)
             list(pool.map(open_many, [count // 4] * 4))
         return resident(server.popen.pid)
 
+    before = grow(200)
     at_cap = grow(12_000)
+    assert at_cap - before < 10_000 * 2048 + (4 << 20), "an idle session takes less than 2 KB"
     refused(first.post(call("quick")), 404)
     assert grow(38_000) - at_cap < 8 << 20
     assert HttpHandshake(server, "2025-11-25").text("quick") == "quick"
+
+
+def test_clients_that_vanish_when_they_are_asked_leave_nothing(server: HttpServer) -> None:
+    session = HttpHandshake(server, "2025-11-25")
+    for number in range(600):  # more than may be asked at a time
+        session.post({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        one = HttpHandshake(server, "2025-11-25") if number % 2 else session
+        conversation = one.converse(call("asks") | {"id": number})
+        conversation.wait_for_priming()
+        conversation.leave()
+        if one is session:
+            session.notify("cancelled", requestId=number)
+        else:
+            assert one.delete().status == 204
+    with session.converse(call("asks")) as conversation:
+        session.reply(conversation.next(), SAMPLED)
+        assert text(conversation.rest()[1]) == "glad"
 
 
 def resident(pid: int) -> int:
