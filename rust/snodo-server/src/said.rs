@@ -37,8 +37,9 @@ impl Speech for Listening {
 }
 
 impl Speech for Conversation {
-    /// A call has its time to finish.
-    fn end(&mut self) {}
+    fn end(&mut self) {
+        Self::end(self);
+    }
 
     /// What it has been asked is withdrawn.
     fn cancelled(&self) -> bool {

@@ -15,6 +15,7 @@ use snodo_core::notice::{Ledger, Notice};
 use snodo_core::pipeline::Answer;
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::cancel::{CancelToken, Reason};
 use crate::said::Said;
 
 /// Speaks to the client of one request while it is served, from any thread. Never blocks: a client
@@ -26,6 +27,8 @@ struct Inner {
     context: Arc<Context>,
     state: Mutex<State>,
     ear: AtomicWaker,
+    /// Says stop when no answer of the client can arrive any more.
+    deaf: CancelToken,
 }
 
 #[derive(Default)]
@@ -46,7 +49,18 @@ impl Voice {
             context,
             state: Mutex::default(),
             ear: AtomicWaker::new(),
+            deaf: CancelToken::new(),
         }))
+    }
+
+    /// The server takes no more messages, so whoever waits for an answer waits in vain.
+    pub(crate) fn deafen(&self) {
+        self.0.deaf.cancel(Reason::Shutdown);
+    }
+
+    /// Waits until there is nothing to wait for any more.
+    pub(crate) async fn deafened(&self) {
+        self.0.deaf.stopped().await;
     }
 
     /// Whether the client wants to hear it; asked before something is made for nothing.
@@ -204,6 +218,11 @@ impl Conversation {
 
     pub(crate) fn asks(&self) -> bool {
         self.asks
+    }
+
+    /// The server is about to stop: the call has its time to finish, but is answered nothing.
+    pub(crate) fn end(&self) {
+        self.voice.deafen();
     }
 }
 

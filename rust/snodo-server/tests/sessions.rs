@@ -239,6 +239,28 @@ async fn a_question_nobody_answers_is_withdrawn_in_time() {
 }
 
 #[tokio::test]
+async fn at_shutdown_nobody_waits_for_an_answer() {
+    let (mut server, mut held, _) = start();
+    let client = server.session(BEFORE).await;
+    let calling = tokio::spawn(async move { client.post(&plain_call("1", "hold")).await });
+    held.next().await.1.send(question("sure", None));
+    let mut response = calling.await.expect("no panic");
+    let asked = response.event().await;
+    server.shut_down();
+    let withdrawn = response.event().await;
+    assert!(
+        withdrawn.data().contains(id_of(asked.data())),
+        "{withdrawn:?}"
+    );
+    let answered = response.event().await;
+    assert!(
+        answered.data().contains("The server is shutting down"),
+        "{answered:?}"
+    );
+    server.ended().await;
+}
+
+#[tokio::test]
 async fn the_place_is_free_while_a_client_is_asked() {
     let limits = Limits {
         running: 1,

@@ -95,6 +95,10 @@ pub(crate) async fn ask(
             biased;
             answer = timeout_at(end, answer) => answer,
             _ = cancel.stopped() => return None,
+            () = voice.deafened() => {
+                answers.push(failed("The server is shutting down"));
+                continue;
+            }
         };
         answers.push(match answer {
             Ok(Ok(answer)) => answer,
