@@ -90,6 +90,10 @@ pub const FILTER_BYTES: usize = 128 << 10;
 /// More: -32602.
 pub const PEER_BYTES: usize = 8 << 10;
 
+/// Values in what such a client can do. More: only what the protocol knows of it is kept, as an object
+/// takes far more memory than its text.
+pub const PEER_VALUES: usize = 64;
+
 /// Questions to one initialize-era client that wait for its answers. More: the call that asks fails.
 pub const QUESTIONS_PENDING: usize = 256;
 

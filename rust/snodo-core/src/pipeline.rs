@@ -18,6 +18,7 @@ use crate::dialect::{self, Dialect, Notification, Opening, Request, shape};
 use crate::envelope::{self, Id, Message};
 use crate::error::Error;
 use crate::json::Object;
+use crate::limits::{FILTER_BYTES, FILTER_URIS};
 pub use crate::operation::Change;
 use crate::outcome::Outcome;
 use crate::peer::Peer;
@@ -49,6 +50,8 @@ pub enum Prepared {
         change: Change,
         /// What to answer.
         answer: Answer,
+        /// What to answer instead if the session holds no more of it.
+        refused: Answer,
     },
     /// The client responds to a request of the server.
     Reply(Reply),
@@ -237,7 +240,16 @@ fn admitted(
         }
         Route::Settle(change) => {
             let answer = ready(&context.id, b"{}");
-            return Ok(Prepared::Settle { change, answer });
+            let text =
+                format!("A session watches at most {FILTER_URIS} URIs of {FILTER_BYTES} bytes");
+            let error = Error::invalid_params(text);
+            let verdict = dialect.verdict(Verdict::Error(error.code));
+            let refused = refuse(Some(&context.id), &error, verdict);
+            return Ok(Prepared::Settle {
+                change,
+                answer,
+                refused,
+            });
         }
         Route::Ready(result) => shape::response(&context.id, result),
         Route::Known { target, value } => shape_result(runtime, &context, &target, &value.into())?,

@@ -139,6 +139,17 @@ fn a_handshake_must_be_whole_and_not_too_large() {
     assert!(answer.contains("clientInfo and capabilities must not exceed 8192 bytes"));
     let (answer, _) = ask(&runtime, &whole.replace("roots", &large), stdio());
     assert!(answer.contains("clientInfo and capabilities must not exceed 8192 bytes"));
+    // A great many values take far more memory than their text: what nobody knows of them goes.
+    let many = format!(
+        r#""roots":{{}},"elicitation":{{"form":{{}},"x":{{}}}},"experimental":{{"a":[{}0]}}"#,
+        "0,".repeat(3000)
+    );
+    let many = whole.replace(r#""roots":{}"#, &many);
+    let Prepared::Open { peer, .. } = prepare(&runtime, many.as_bytes(), stdio()) else {
+        panic!("a handshake");
+    };
+    let kept = String::from_utf8(peer.capabilities.to_vec()).expect("UTF-8");
+    assert_eq!(kept, r#"{"roots":{},"elicitation":{"form":{}}}"#);
     // Pictures do not count.
     let pictures = whole.replace("[]", &format!(r#"["{large}"]"#));
     assert!(matches!(
@@ -406,7 +417,7 @@ fn what_changes_a_session_needs_one() {
     ] {
         let message = request(method, params);
         match prepare(&runtime, message.as_bytes(), opened("2025-06-18", "{}")) {
-            Prepared::Settle { change, answer } => {
+            Prepared::Settle { change, answer, .. } => {
                 assert_eq!(change, expected);
                 assert_eq!(text(answer).0, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
             }

@@ -148,6 +148,7 @@ impl HttpServer {
         drop(listener);
         close.send_replace(true);
         let loose = &self.endpoint.loose;
+        loose.stop();
         let drained = async {
             while connections.join_next().await.is_some() {}
             loose.ended().await;

@@ -70,6 +70,8 @@ pub enum Prepared {
         answer: Answer,
         /// What.
         change: Change,
+        /// What to answer instead if the session holds no more of it.
+        refused: Answer,
     },
     /// The client answers a question of its session.
     Reply(pipeline::Reply),
@@ -191,9 +193,15 @@ impl Service {
                 session: None,
             }),
             Ok(pipeline::Prepared::Open { answer, peer }) => Prepared::Open { answer, peer },
-            Ok(pipeline::Prepared::Settle { answer, change }) => {
-                Prepared::Settle { answer, change }
-            }
+            Ok(pipeline::Prepared::Settle {
+                answer,
+                change,
+                refused,
+            }) => Prepared::Settle {
+                answer,
+                change,
+                refused,
+            },
             Ok(pipeline::Prepared::Reply(reply)) => Prepared::Reply(reply),
             Ok(pipeline::Prepared::Listen(listen)) => Prepared::Listen(listen),
             Ok(pipeline::Prepared::Cancel(id)) => Prepared::Cancel(id),

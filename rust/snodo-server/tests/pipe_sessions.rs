@@ -184,6 +184,19 @@ async fn a_question_is_withdrawn_when_its_call_is_cancelled() {
 }
 
 #[tokio::test]
+async fn a_client_that_begins_anew_answers_nothing_it_was_asked_before() {
+    let mut pipe = Pipe::opened(NEWEST).await;
+    pipe.line(&plain_call("1", "hold"));
+    pipe.held.next().await.1.send(question("sure", None));
+    pipe.assert_next(&[r#""method":"elicitation/create""#])
+        .await;
+    pipe.line(&initialize("2", NEWEST));
+    let both = [pipe.next().await, pipe.next().await].concat();
+    assert!(both.contains(r#""id":2,"result""#), "{both}");
+    assert!(both.contains("The client's session has ended"), "{both}");
+}
+
+#[tokio::test]
 async fn a_question_is_withdrawn_when_nobody_answers() {
     let mut pipe = Pipe::with(Limits {
         answer_timeout: Duration::from_millis(50),

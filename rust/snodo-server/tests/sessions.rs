@@ -433,6 +433,36 @@ async fn a_session_hears_of_changes_and_of_what_it_watches() {
 }
 
 #[tokio::test]
+async fn a_session_watches_so_much_and_no_more() {
+    let (server, _held, _) = start();
+    let client = server.session(NEWEST).await;
+    let watch = |id: String, number: usize| {
+        let uri = format!("note://{number}/{}", "x".repeat(2_000));
+        let params = format!(r#"{{"uri":"{uri}"}}"#);
+        let client = client.clone();
+        async move {
+            client
+                .post(&plain(&id, "resources/subscribe", &params))
+                .await
+        }
+    };
+    for number in 0..65 {
+        let id = number.to_string();
+        assert_answered(&mut watch(id.clone(), number).await, &id, "{}").await;
+    }
+    let mut refused = watch("1".to_owned(), 65).await;
+    assert_eq!(refused.status, 200);
+    let body = refused.rest().await;
+    let told = "A session watches at most 1000 URIs of 131072 bytes";
+    assert!(
+        body.contains(r#""code":-32602"#) && body.contains(told),
+        "{body}"
+    );
+    // One that is watched already takes no more room.
+    assert_answered(&mut watch("2".to_owned(), 0).await, "2", "{}").await;
+}
+
+#[tokio::test]
 async fn the_log_level_is_the_sessions() {
     let (server, mut held, _) = start();
     let client = server.session(NEWEST).await;

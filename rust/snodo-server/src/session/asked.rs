@@ -56,6 +56,12 @@ impl Asked {
         was_open
     }
 
+    /// No answer will come any more: whoever waits for one is told.
+    pub(crate) fn close_all(&self) {
+        let open = std::mem::take(&mut *self.lock());
+        drop(open); // after the lock: it wakes whoever waits
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, oneshot::Sender<Response>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -15,7 +15,7 @@ use std::task::{Context as Task, Waker};
 use snodo_core::context::Arrival;
 use snodo_core::envelope::Id;
 use snodo_core::json::Json;
-use snodo_core::limits::{FILTER_URIS, Limits, REPLAY_BYTES_OVER};
+use snodo_core::limits::{FILTER_BYTES, FILTER_URIS, Limits, REPLAY_BYTES_OVER};
 use snodo_core::notice::Level;
 use snodo_core::peer::Peer;
 use snodo_core::pipeline::{Change, Reply};
@@ -89,16 +89,16 @@ impl Session {
         arrival.can_ask = can_ask;
     }
 
-    /// Changes what the client may change.
-    pub fn apply(&self, change: Change) {
+    /// Changes what the client may change. False: it holds no more of it.
+    pub fn apply(&self, change: Change) -> bool {
         match change {
             Change::LogLevel(level) => *lock(&self.log_level) = Some(level),
             Change::Watch(uri) => {
                 let mut ear = lock(&self.ear);
                 if !ear.watched.iter().any(|watched| **watched == *uri) {
-                    if ear.watched.len() >= FILTER_URIS {
-                        ear.watched.remove(0);
-                        tracing::warn!("a client watches more than {FILTER_URIS} resources");
+                    let bytes: usize = ear.watched.iter().map(|watched| watched.len()).sum();
+                    if ear.watched.len() >= FILTER_URIS || bytes + uri.len() > FILTER_BYTES {
+                        return false;
                     }
                     ear.watched.push(uri.into());
                     ear.wake();
@@ -110,6 +110,12 @@ impl Session {
                 ear.wake();
             }
         }
+        true
+    }
+
+    /// The client has begun anew on the same pipe: what it was asked before it answers no more.
+    pub(crate) fn forsake(&self) {
+        self.asked.close_all();
     }
 
     /// The client answers a question.

@@ -221,7 +221,11 @@ impl Endpoint {
                 json(StatusCode::NOT_ACCEPTABLE, answer.body)
             }
             Prepared::Open { answer, peer } => self.open(answer, peer, principal),
-            Prepared::Settle { answer, change } => respond(caller.apply(change, answer)),
+            Prepared::Settle {
+                answer,
+                change,
+                refused,
+            } => respond(caller.apply(change, answer, refused)),
             Prepared::Reply(reply) => {
                 caller.settle(reply);
                 empty(StatusCode::ACCEPTED)

@@ -127,14 +127,11 @@ impl<S: Speech> Script for Kept<S> {
 
 impl<S: Speech> Drop for Kept<S> {
     fn drop(&mut self) {
-        if let Some((mut speech, cancellable)) = self.speech.take() {
+        if let Some((speech, cancellable)) = self.speech.take() {
             let track = self.track.take();
-            self.loose.spawn(async move {
-                let _cancellable = cancellable;
-                while let Some(said) = speech.next().await {
-                    if let Some(track) = &track {
-                        track.record(text(said).into());
-                    }
+            self.loose.hear(speech, cancellable, move |said| {
+                if let Some(track) = &track {
+                    track.record(text(said).into());
                 }
             });
         }

@@ -4,6 +4,7 @@
 //! with 202, and everything there is to say comes on the stream. The session is the stream: it ends
 //! with it.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -190,7 +191,11 @@ impl Endpoint {
                 mailbox.become_client(Session::new(peer, None));
                 answer
             }
-            Prepared::Settle { answer, change } => caller.apply(change, answer),
+            Prepared::Settle {
+                answer,
+                change,
+                refused,
+            } => caller.apply(change, answer, refused),
             Prepared::Reply(reply) => return caller.settle(reply),
             Prepared::Cancel(id) => return caller.cancel(&id),
             Prepared::Silence => return,
@@ -203,14 +208,25 @@ impl Endpoint {
                 let mut speech = self.service.clone().converse(work, token);
                 let mailbox = mailbox.clone();
                 mailbox.running.fetch_add(1, Relaxed);
+                let closing = self.loose.closing();
                 self.loose.spawn(async move {
                     let _cancellable = cancellable;
+                    let mut closing = pin!(closing.stopped());
+                    let mut open = true;
                     let mut last = None;
-                    while let Some(said) = speech.next().await {
-                        match said {
-                            Said::Answer(answer) => last = Some(answer.body),
-                            Said::Notice(message) | Said::Question(message) => {
-                                mailbox.send(Mail::Message(message)).await;
+                    loop {
+                        tokio::select! {
+                            biased;
+                            said = speech.next() => match said {
+                                Some(Said::Answer(answer)) => last = Some(answer.body),
+                                Some(Said::Notice(message) | Said::Question(message)) => {
+                                    mailbox.send(Mail::Message(message)).await;
+                                }
+                                None => break,
+                            },
+                            _ = &mut closing, if open => {
+                                open = false;
+                                speech.end();
                             }
                         }
                     }

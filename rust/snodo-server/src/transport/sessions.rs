@@ -58,11 +58,11 @@ impl Caller {
     }
 
     /// Changes the session, if there is one, and answers.
-    pub(super) fn apply(self, change: Change, answer: Answer) -> Answer {
-        if let Some(session) = self.session() {
-            session.apply(change);
+    pub(super) fn apply(self, change: Change, answer: Answer, refused: Answer) -> Answer {
+        match self.session() {
+            Some(session) if !session.apply(change) => refused,
+            _ => answer,
         }
-        answer
     }
 
     pub(super) fn settle(self, reply: Reply) {
@@ -201,11 +201,13 @@ impl Endpoint {
                     running.push(Kept::new(speech, cancellable, self.loose.clone()).answer());
                 }
                 Prepared::Listen(listen) => answers.push(self.service.deaf(&listen).body),
-                Prepared::Settle { answer, change } => {
-                    if let Some(session) = &session {
-                        session.apply(change);
-                    }
-                    answers.push(answer.body);
+                Prepared::Settle {
+                    answer,
+                    change,
+                    refused,
+                } => {
+                    let done = session.as_ref().is_none_or(|session| session.apply(change));
+                    answers.push(if done { answer.body } else { refused.body });
                 }
                 Prepared::Reply(reply) => {
                     if let Some(session) = &session {

@@ -315,14 +315,18 @@ impl<'s> Session<'s> {
                 self.changes = None;
                 if let Some(before) = before {
                     before.end();
+                    before.forsake();
                 }
                 self.say(answer);
             }
-            Prepared::Settle { answer, change } => {
-                if let Some(client) = &self.client {
-                    client.apply(change);
-                }
-                self.say(answer);
+            Prepared::Settle {
+                answer,
+                change,
+                refused,
+            } => {
+                let client = self.client.as_ref();
+                let done = client.is_none_or(|client| client.apply(change));
+                self.say(if done { answer } else { refused });
             }
             Prepared::Reply(reply) => {
                 if let Some(client) = &self.client {

@@ -3,7 +3,7 @@
 use crate::dialect::params::{call_tool, complete, get_prompt, list, read_resource};
 use crate::error::Error;
 use crate::json::{Json, Object};
-use crate::limits::{PEER_BYTES, WATCHED_URI_BYTES};
+use crate::limits::{PEER_BYTES, PEER_VALUES, WATCHED_URI_BYTES};
 use crate::meta::is_absolute_uri;
 use crate::notice::Level;
 use crate::operation::{Change, Feature, Listed, Operation};
@@ -75,7 +75,7 @@ pub(super) fn find(method: &str) -> Option<&'static Method> {
 }
 
 fn initialize(mut params: Object) -> Result<Operation, Error> {
-    let (Some(Json::String(_)), Some(Json::Object(capabilities)), Some(Json::Object(mut info))) = (
+    let (Some(Json::String(_)), Some(Json::Object(mut capabilities)), Some(Json::Object(mut info))) = (
         params.take("protocolVersion"),
         params.take("capabilities"),
         params.take("clientInfo"),
@@ -86,16 +86,54 @@ fn initialize(mut params: Object) -> Result<Operation, Error> {
     if !is_text("name") || !is_text("version") {
         return Err(handshake());
     }
-    // Pictures are large, and nobody looks at them here.
-    info.take("icons");
+    // Of the rest, pictures above all, nothing is looked at here.
+    let mut client_info = Object::new();
+    for key in ["name", "title", "version", "description", "websiteUrl"] {
+        if let Some(text @ Json::String(_)) = info.take(key) {
+            client_info.insert(key, text);
+        }
+    }
+    let info = client_info;
     if info.to_vec().len() + capabilities.to_vec().len() > PEER_BYTES {
         let text = format!("clientInfo and capabilities must not exceed {PEER_BYTES} bytes");
         return Err(Error::invalid_params(text));
+    }
+    if count(&capabilities) > PEER_VALUES {
+        capabilities = known(&capabilities);
     }
     Ok(Operation::Open {
         client_info: info,
         capabilities,
     })
+}
+
+/// Values in an object and in everything in it.
+fn count(object: &Object) -> usize {
+    let inner = |value: &Json| match value {
+        Json::Object(object) => count(object),
+        Json::Array(items) => items.len() * PEER_VALUES, // there is no such capability
+        _ => 0,
+    };
+    object.iter().map(|(_, value)| 1 + inner(value)).sum()
+}
+
+/// What of the capabilities the protocol knows.
+fn known(capabilities: &Object) -> Object {
+    let mut kept = Object::new();
+    for (name, members) in [
+        ("roots", &[][..]),
+        ("sampling", &["context", "tools"]),
+        ("elicitation", &["form", "url"]),
+    ] {
+        if let Some(Json::Object(declared)) = capabilities.get(name) {
+            let mut object = Object::new();
+            for member in members.iter().filter(|member| declared.contains(member)) {
+                object.insert(*member, Json::Object(Object::new()));
+            }
+            kept.insert(name, Json::Object(object));
+        }
+    }
+    kept
 }
 
 fn handshake() -> Error {
