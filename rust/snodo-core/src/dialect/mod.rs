@@ -325,6 +325,14 @@ pub fn choose(
     dialects: &[&'static dyn Dialect],
     opening: &Opening<'_>,
 ) -> Result<&'static dyn Dialect, Error> {
+    // Nearly every message, so nobody else is asked: what names its version itself is of the revision
+    // that has this name, unless that is one which learns it from a handshake.
+    if let Some(named) = opening.body_version() {
+        let own = |dialect: &&&dyn Dialect| dialect.version() == named && !dialect.asks();
+        if let Some(dialect) = dialects.iter().find(own) {
+            return Ok(*dialect);
+        }
+    }
     for claim in [Claim::Exact, Claim::Era, Claim::Fallback] {
         let mut claimants = dialects
             .iter()
