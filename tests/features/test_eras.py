@@ -498,7 +498,8 @@ def test_an_answer_that_is_none_fails_the_call(
     session = connect(era)
     asked, result = interview(session, "samples", answer=lambda _: wrong)
     assert len(asked) == 1
-    assert failed(result) == "The client's answer to sampling/createMessage is not valid"
+    told = "The client's answer to sampling/createMessage is not valid: response"
+    assert failed(result).startswith(told)
     assert said(interview(session, "samples")[1]) == "glad by m"
 
 

@@ -420,11 +420,11 @@ fn without_good_answers_the_call_fails() {
                 Ok(object(r#"{"action":"accept","content":{"ok":1}}"#)),
                 roots(),
             ],
-            "The client's answer to elicitation/create is not valid",
+            "The client's answer to elicitation/create is not valid: response.content.ok is not what the form asks for",
         ),
         (
             vec![form(), Ok(object(r#"{"roots":[{"uri":"http://x"}]}"#))],
-            "The client's answer to roots/list is not valid",
+            "The client's answer to roots/list is not valid: response.roots must be a list of objects with a file:// uri and perhaps a name",
         ),
         (
             vec![Err(refusal), roots()],

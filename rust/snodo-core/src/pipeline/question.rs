@@ -247,11 +247,15 @@ pub fn answered(
         let why = match responses.next() {
             Some(Ok(response)) => {
                 let response = Json::Object(said(response));
-                if mrtr::check_response(&Json::Object(request), &response).is_ok() {
-                    given.insert(key, response);
-                    continue;
+                match mrtr::check_response(&Json::Object(request), &response) {
+                    Ok(()) => {
+                        given.insert(key, response);
+                        continue;
+                    }
+                    Err(wrong) => {
+                        format!("The client's answer to {method} is not valid: {wrong}")
+                    }
                 }
-                format!("The client's answer to {method} is not valid")
             }
             Some(Err(error)) => {
                 let told = excerpt(&error.message);
