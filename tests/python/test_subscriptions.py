@@ -432,9 +432,12 @@ def test_a_source_may_stop_when_the_listener_is_gone(
     listen: Listen, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Polling(Told):
+        waiting = threading.Event()
+
         async def listen(self, filter: Filter, context: Context) -> AsyncIterator[Event]:
             yield Event.tools_changed()
             try:
+                self.waiting.set()
                 await asyncio.Event().wait()
             except asyncio.CancelledError:
                 self.over.set()
@@ -444,6 +447,7 @@ def test_a_source_may_stop_when_the_listener_is_gone(
     hearing = listen(made(subscriptions=source))
     hearing.accepted()
     hearing.told()
+    assert source.waiting.wait(PATIENCE)
     hearing.close()
     assert source.over.wait(PATIENCE)
     for served in listen.served.values():
