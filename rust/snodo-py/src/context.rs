@@ -30,10 +30,7 @@ use crate::sealing::Sealing;
 /// The request a handler serves.
 #[pyclass(frozen, name = "Context", module = "snodo")]
 pub(crate) struct PyContext {
-    context: Arc<Context>,
-    /// What is run, and by whom; `None` where a source of events is asked.
-    run: Option<(Call, Arc<PyCallable>)>,
-    state: State,
+    of: Of,
     cancel: CancelToken,
     voice: Option<Voice>,
     /// What `ask` and `once` remember of this run: theirs alone.
@@ -44,12 +41,18 @@ pub(crate) struct PyContext {
     over: AtomicBool,
 }
 
+/// Whose context it is.
+enum Of {
+    /// What is run, and by whom.
+    Call(Call, Arc<PyCallable>),
+    /// A source of events that is asked, and what the lifespan yielded.
+    Source(Arc<Context>, State),
+}
+
 impl PyContext {
     pub(crate) fn new(call: Call, callable: Arc<PyCallable>, reply: &Reply) -> Self {
         Self {
-            context: call.context.clone(),
-            state: callable.state().clone(),
-            run: Some((call, callable)),
+            of: Of::Call(call, callable),
             cancel: reply.cancelled().clone(),
             voice: reply.voice().cloned(),
             interview: Mutex::default(),
@@ -61,9 +64,7 @@ impl PyContext {
     /// For a source of events, which answers nothing and has nothing to say before.
     pub(crate) fn listening(context: Arc<Context>, state: State, cancel: CancelToken) -> Self {
         Self {
-            context,
-            state,
-            run: None,
+            of: Of::Source(context, state),
             cancel,
             voice: None,
             interview: Mutex::default(),
@@ -73,8 +74,24 @@ impl PyContext {
     }
 
     pub(crate) fn call(&self) -> &Call {
-        let (call, _) = self.run.as_ref().expect("a source of events is not called");
-        call
+        match &self.of {
+            Of::Call(call, _) => call,
+            Of::Source(..) => unreachable!("a source of events is not called"),
+        }
+    }
+
+    fn context(&self) -> &Arc<Context> {
+        match &self.of {
+            Of::Call(call, _) => &call.context,
+            Of::Source(context, _) => context,
+        }
+    }
+
+    fn lifespan(&self) -> &State {
+        match &self.of {
+            Of::Call(_, callable) => callable.state(),
+            Of::Source(_, state) => state,
+        }
     }
 
     /// The error that the run was to end with, if it caught one of these.
@@ -109,7 +126,7 @@ impl PyContext {
         ttl: u64,
         keys: Option<&'a Bound<'_, PyKeyRing>>,
     ) -> PyResult<Sealing<'a>> {
-        let Some((call, callable)) = &self.run else {
+        let Of::Call(call, callable) = &self.of else {
             let text = "no state travels with a subscription";
             return Err(PyRuntimeError::new_err(text));
         };
@@ -128,7 +145,7 @@ impl PyContext {
 impl PyContext {
     #[getter]
     fn auth<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let principal = self.context.arrival.principal.as_ref();
+        let principal = self.context().arrival.principal.as_ref();
         principal
             .map(|principal| to_python(py, principal))
             .transpose()
@@ -136,7 +153,7 @@ impl PyContext {
 
     #[getter]
     fn request_id<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match &self.context.id {
+        match &self.context().id {
             Id::Int(id) => id.into_bound_py_any(py),
             Id::String(id) => id.into_bound_py_any(py),
         }
@@ -144,35 +161,35 @@ impl PyContext {
 
     #[getter]
     fn method(&self) -> &'static str {
-        self.context.method
+        self.context().method
     }
 
     #[getter]
     fn meta<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        object_to_python(py, &self.context.meta)
+        object_to_python(py, &self.context().meta)
     }
 
     #[getter]
     fn client_info<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let info = self.context.client_info();
+        let info = self.context().client_info();
         info.map(|info| object_to_python(py, info)).transpose()
     }
 
     #[getter]
     fn client_capabilities<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let nothing = Object::new();
-        let declared = self.context.client_capabilities();
+        let declared = self.context().client_capabilities();
         object_to_python(py, declared.unwrap_or(&nothing))
     }
 
     #[getter]
     fn protocol_version(&self) -> &'static str {
-        self.context.protocol_version()
+        self.context().protocol_version()
     }
 
     #[getter]
     fn transport(&self) -> &'static str {
-        match self.context.arrival.transport {
+        match self.context().arrival.transport {
             Transport::Http => "http",
             Transport::Stdio => "stdio",
             Transport::Direct => "direct",
@@ -182,7 +199,7 @@ impl PyContext {
     #[getter]
     fn headers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        let Some(headers) = &self.context.arrival.headers else {
+        let Some(headers) = &self.context().arrival.headers else {
             return Ok(dict);
         };
         for (name, value) in headers.all() {
@@ -198,19 +215,19 @@ impl PyContext {
 
     #[getter]
     fn input_responses<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        let given = self.context.input_responses.as_ref();
+        let given = self.context().input_responses.as_ref();
         given.map(|given| object_to_python(py, given)).transpose()
     }
 
     #[getter]
     fn request_state(&self) -> Option<&str> {
-        self.context.request_state.as_deref()
+        self.context().request_state.as_deref()
     }
 
     #[getter]
     fn trace<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
-        let trace = self.context.trace();
+        let trace = self.context().trace();
         let members = [
             ("traceparent", trace.traceparent),
             ("tracestate", trace.tracestate),
@@ -226,7 +243,7 @@ impl PyContext {
 
     #[getter]
     fn state<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        self.state.get(py)
+        self.lifespan().get(py)
     }
 
     #[getter]
@@ -283,7 +300,7 @@ impl PyContext {
             let text = format!("logger must take at most {LOGGER_BYTES} bytes");
             return Err(PyValueError::new_err(text));
         }
-        let wanted = self.context.log_level.is_some_and(|from| named >= from);
+        let wanted = self.context().log_level.is_some_and(|from| named >= from);
         if let Some(voice) = self.voice.as_ref().filter(|_| wanted) {
             let data = encode(data, LOG_ENTRY_BYTES).map_err(|refusal| {
                 PyTypeError::new_err(format!("data cannot be sent as JSON: {refusal}"))
@@ -389,8 +406,10 @@ impl PyContext {
 
     #[getter]
     fn _input_rounds(&self) -> usize {
-        let run = self.run.as_ref();
-        run.map_or(0, |(_, callable)| callable.input_rounds())
+        match &self.of {
+            Of::Call(_, callable) => callable.input_rounds(),
+            Of::Source(..) => 0,
+        }
     }
 
     /// Called for what there is not: the names that other libraries have get a hint.
@@ -405,7 +424,7 @@ impl PyContext {
     fn __repr__(&self) -> String {
         format!(
             "<snodo.Context {} over {}>",
-            self.context.method,
+            self.context().method,
             self.transport()
         )
     }

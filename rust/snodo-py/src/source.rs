@@ -13,7 +13,7 @@ use snodo_core::context::Context;
 use snodo_core::error::Error;
 use snodo_core::subscription::{Event, Filter};
 use snodo_server::cancel::{CancelToken, Reason};
-use snodo_server::source::{End, Failed, Feed, Opened, Opening, Source};
+use snodo_server::source::{End, Failed, Feed, Opened, Opening, Source, failed};
 use tokio::sync::oneshot;
 
 use crate::callable::State;
@@ -57,10 +57,6 @@ impl Source for PySource {
             Ok(Opened { accepted, feed })
         })
     }
-}
-
-fn failed() -> Error {
-    Error::internal("Subscription source failed")
 }
 
 /// Makes the task that tells one listener, in the context of its request.

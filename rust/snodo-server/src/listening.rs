@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::said::Said;
 use crate::service::Service;
-use crate::source::{End, Feed, Opened, Opening, Source};
+use crate::source::{End, Feed, Opened, Opening, Source, failed};
 
 /// What is said to a listener: the acknowledgement, events, and when the server or the source ends it
 /// the answer. A source that refuses gives only an answer. Dropping it is the client's cancellation.
@@ -44,8 +44,6 @@ enum Stage {
 
 /// Events in a row that a source may give against the filter before others have their turn.
 const STRAYS: usize = 64;
-
-const SOURCE_FAILED: &str = "Subscription source failed";
 
 impl Listening {
     pub(crate) fn new(
@@ -128,7 +126,7 @@ impl Listening {
             feed.close(end);
         }
         if end == End::Failed {
-            return self.refused(&Error::internal(SOURCE_FAILED));
+            return self.refused(&failed());
         }
         self.completed()
     }
@@ -183,7 +181,7 @@ pub(crate) async fn open(
         None => opening.await,
         Some(limit) => timeout(limit, opening).await.unwrap_or_else(|_| {
             tracing::error!("a subscription source was not open in time");
-            Err(Error::internal(SOURCE_FAILED))
+            Err(failed())
         }),
     }?;
     if !opened.accepted.is_within(&filter) {

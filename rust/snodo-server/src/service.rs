@@ -23,7 +23,7 @@ use crate::executor::{Busy, Executor, Load};
 use crate::handler::{Handler, Reply};
 use crate::listening::Listening;
 use crate::session::{Changes, Session, asked};
-use crate::source::Source;
+use crate::source::{self, Source};
 use crate::voice::{Conversation, Voice};
 
 /// What is offered, and who runs it; replaced as a whole.
@@ -330,16 +330,13 @@ impl Service {
     /// Begins to tell a listener. What is to be said, the first of it too, comes when the stream is
     /// polled, within a runtime with timers. An answer: there is no place for it.
     pub fn listen(self: &Arc<Self>, request: Listen) -> Result<Listening, Answer> {
-        let refuse = |text, verdict| {
-            let error = Error::internal(text);
-            Err(pipeline::refuse(Some(request.id()), &error, verdict))
-        };
+        let refuse = |error, verdict| Err(pipeline::refuse(Some(request.id()), &error, verdict));
         let Some(source) = self.source.clone() else {
-            let verdict = Verdict::Error(code::INTERNAL_ERROR);
-            return refuse("Subscription source failed", verdict);
+            return refuse(source::failed(), Verdict::Error(code::INTERNAL_ERROR));
         };
         let Ok(place) = self.streams.clone().try_acquire_owned() else {
-            return refuse("Server subscription capacity exhausted", Verdict::Busy);
+            let error = Error::internal("Server subscription capacity exhausted");
+            return refuse(error, Verdict::Busy);
         };
         Ok(Listening::new(self.clone(), source, request, place))
     }

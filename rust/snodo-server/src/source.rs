@@ -53,6 +53,11 @@ pub trait Feed: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Failed;
 
+/// What a listener is told whose source has failed, or is not there.
+pub fn failed() -> Error {
+    Error::internal("Subscription source failed")
+}
+
 /// Why a feed is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {

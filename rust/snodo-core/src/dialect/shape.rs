@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::json::{Json, Object, write_string};
 use crate::operation::Feature;
 use crate::outcome;
+use crate::outcome::Value;
 use crate::registry::Registry;
 use crate::runtime::Settings;
 
@@ -57,6 +58,19 @@ pub(crate) fn text_content(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(br#""content":[{"type":"text","text":"#);
     write_string(text, out);
     out.extend_from_slice(b"}]");
+}
+
+/// What a prompt is about, with a comma behind it: what its handler says, or what was declared.
+pub(crate) fn prompt_description(value: &Value, declared: Option<&str>, out: &mut Vec<u8>) {
+    let own = match value {
+        Value::PromptGet { description, .. } => description.as_deref(),
+        _ => None,
+    };
+    if let Some(description) = own.or(declared) {
+        out.extend_from_slice(br#""description":"#);
+        write_string(description, out);
+        out.push(b',');
+    }
 }
 
 /// `,"isError":…`

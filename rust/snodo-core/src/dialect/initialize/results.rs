@@ -4,7 +4,7 @@
 use super::{Revision, shape};
 use crate::call::Target;
 use crate::error::Error;
-use crate::json::{Object, write_string};
+use crate::json::Object;
 use crate::meta;
 use crate::outcome::{self, Outcome, Value};
 use crate::runtime::Runtime;
@@ -175,15 +175,7 @@ fn prompt(
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     out.push(b'{');
-    let own = match value {
-        Value::PromptGet { description, .. } => description.as_deref(),
-        _ => None,
-    };
-    if let Some(description) = own.or(declared) {
-        out.extend_from_slice(br#""description":"#);
-        write_string(description, out);
-        out.push(b',');
-    }
+    shape::prompt_description(value, declared, out);
     out.extend_from_slice(br#""messages":"#);
     let mut messages = Vec::new();
     outcome::write_messages(value, &mut messages).map_err(|unfit| unfit.into_error(target))?;

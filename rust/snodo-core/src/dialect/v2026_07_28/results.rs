@@ -132,15 +132,7 @@ fn prompt(
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
     out.extend_from_slice(COMPLETE);
-    let own = match value {
-        Value::PromptGet { description, .. } => description.as_deref(),
-        _ => None,
-    };
-    if let Some(description) = own.or(declared) {
-        out.extend_from_slice(br#""description":"#);
-        write_string(description, out);
-        out.push(b',');
-    }
+    shape::prompt_description(value, declared, out);
     out.extend_from_slice(br#""messages":"#);
     outcome::write_messages(value, out).map_err(|unfit| unfit.into_error(target))
 }
