@@ -71,6 +71,14 @@ class Server:
         subscriptions: bool | Hub | Source = True,
         secret: Secret | Sequence[Secret | tuple[str, Secret]] | None = None,
         heartbeat: float | None = None,
+        authorize: Any = None,
+        conceal_refusals: bool = False,
+        authenticate: Any = None,
+        middleware: Sequence[Any] = (),
+        extensions: Sequence[Any] = (),
+        instrument: Sequence[Any] = (),
+        metrics: bool = False,
+        access_log: bool = False,
     ) -> None:
         """Take identity and policies.
 
@@ -103,6 +111,14 @@ class Server:
                 without it for one that this process makes up and nobody else knows.
             heartbeat: Seconds that a call may be silent before its progress is told again by
                 itself, to a client that asked for progress; None for never.
+            authorize: Says which components a request may see and use.
+            conceal_refusals: Whether what a request may not use looks to it as if it did not exist.
+            authenticate: Says who sends an HTTP request.
+            middleware: What surrounds every component, outermost first.
+            extensions: Extensions of the protocol.
+            instrument: Sinks that are told what happens.
+            metrics: Whether ``/metrics`` is served beside the endpoint.
+            access_log: Whether each request becomes a line of JSON in the log.
 
         Raises:
             ConfigurationError: If an option cannot hold.
@@ -146,6 +162,14 @@ class Server:
             None if secret is None else _options.checked_secrets("Server secret", secret)
         )
         self._heartbeat = None if heartbeat is None else _options.seconds("heartbeat", heartbeat)
+        self._authorize = authorize
+        self._conceal_refusals = conceal_refusals
+        self._authenticate = authenticate
+        self._middleware = tuple(middleware)
+        self._extensions = tuple(extensions)
+        self._instrument = tuple(instrument)
+        self._metrics = metrics
+        self._access_log = access_log
         if icons is not None:
             self._info["icons"] = _options.checked_icons(icons)
         self._components = Components()
@@ -598,6 +622,13 @@ class Server:
             "hub": self._hub(),
             "secret": _options.environment_secrets() if secrets is None else secrets,
             "heartbeat": self._heartbeat,
+            "authorize": self._authorize,
+            "conceal_refusals": self._conceal_refusals,
+            "authenticate": self._authenticate,
+            "extensions": self._extensions,
+            "instrument": self._instrument,
+            "metrics": self._metrics,
+            "access_log": self._access_log,
         }
 
     def _hub(self) -> Hub:
