@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import elicit, roots, sampling
+    from . import elicit, extension, roots, sampling
     from ._answer import Answer, InputRequest
     from ._arg import Arg
     from ._interview import Answers
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         Error,
         ToolError,
     )
+    from .extension import Extension
     from .results import Audio, EmbeddedResource, Image, Message, ResourceLink, Text
     from .server import Cache, Server
 
@@ -46,6 +47,7 @@ __all__ = [
     "EmbeddedResource",
     "Error",
     "Event",
+    "Extension",
     "FileResource",
     "Filter",
     "Hub",
@@ -65,6 +67,7 @@ __all__ = [
     "ToolError",
     "current_context",
     "elicit",
+    "extension",
     "prompt",
     "resource",
     "roots",
@@ -90,6 +93,7 @@ _HOMES = {
     "EmbeddedResource": "results",
     "Error": "errors",
     "Event": "_snodo",
+    "Extension": "extension",
     "FileResource": "_ready",
     "Filter": "_subscriptions",
     "Hub": "_snodo",
@@ -109,6 +113,7 @@ _HOMES = {
     "ToolError": "errors",
     "current_context": "context",
     "elicit": "",
+    "extension": "",
     "prompt": "decorators",
     "resource": "decorators",
     "roots": "",

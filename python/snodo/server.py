@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
     from ._changes import Changes
+    from ._extension_spec import ExtensionSpec
     from ._signature import ToolSpec
     from ._snodo import Hub, Runtime
     from ._subject import Declaration
     from ._subscriptions import Source
+    from .extension import Extension
 
     Secret: TypeAlias = bytes | str
     F = TypeVar("F", bound=Callable[..., Any])
@@ -75,7 +77,7 @@ class Server:
         conceal_refusals: bool = False,
         authenticate: Any = None,
         middleware: Sequence[Any] = (),
-        extensions: Sequence[Any] = (),
+        extensions: Sequence[Extension] = (),
         instrument: Sequence[Any] = (),
         metrics: bool = False,
         access_log: bool = False,
@@ -115,7 +117,8 @@ class Server:
             conceal_refusals: Whether what a request may not use looks to it as if it did not exist.
             authenticate: Says who sends an HTTP request.
             middleware: What surrounds every component, outermost first.
-            extensions: Extensions of the protocol.
+            extensions: What is added to the protocol; of those that put something around requests
+                the first is outermost.
             instrument: Sinks that are told what happens.
             metrics: Whether ``/metrics`` is served beside the endpoint.
             access_log: Whether each request becomes a line of JSON in the log.
@@ -166,7 +169,7 @@ class Server:
         self._conceal_refusals = conceal_refusals
         self._authenticate = authenticate
         self._middleware = tuple(middleware)
-        self._extensions = tuple(extensions)
+        self._extensions = self._extended(extensions)
         self._instrument = tuple(instrument)
         self._metrics = metrics
         self._access_log = access_log
@@ -630,6 +633,13 @@ class Server:
             "metrics": self._metrics,
             "access_log": self._access_log,
         }
+
+    def _extended(self, extensions: Any) -> list[ExtensionSpec]:
+        if isinstance(extensions, (tuple, list)) and not extensions:
+            return []
+        from ._extension_spec import specs
+
+        return specs(extensions, self._protocols)
 
     def _hub(self) -> Hub:
         """Give the hub: the one the server was given, or its own, made when first asked for."""

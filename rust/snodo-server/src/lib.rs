@@ -8,6 +8,7 @@ pub mod executor;
 pub mod handler;
 pub mod hub;
 pub mod listening;
+pub mod rest;
 pub mod said;
 pub mod service;
 pub mod session;
