@@ -75,24 +75,26 @@ def _spec(extension: Any) -> ExtensionSpec:
         )
     if isinstance(extension, str):
         raise ConfigurationError(
-            f"Server extensions has {extension!r}, which is not installed: give the Extension itself"
+            f"Server extensions has {extension!r}, which is not installed: give the Extension"
         )
     if not isinstance(extension, Extension):
         kind = type(extension).__name__
         raise ConfigurationError(f"Server extensions must be Extension objects, not {kind}")
-    if not isinstance(extension.id, str):
+    given: object = extension.id
+    if not isinstance(given, str):
         kind = type(extension).__name__
-        raise ConfigurationError(f"{kind}.id must be a string, not {type(extension.id).__name__}")
+        raise ConfigurationError(f"{kind}.id must be a string, not {type(given).__name__}")
     keys = _names(extension, "filter_keys")
     _check_pair(extension, bool(keys))
     operations = extension.operations
-    if not isinstance(extension.advertise, bool):
+    advertise: object = extension.advertise
+    if not isinstance(advertise, bool):
         raise _wrong(extension, "advertise must be a boolean")
     return ExtensionSpec(
         id=extension.id,
         versions=_names(extension, "versions"),
         settings=_settings(extension),
-        advertised=extension.advertise,
+        advertised=advertise,
         methods=_methods(extension),
         negotiate=_negotiation(extension),
         missing=_missing(extension),
@@ -141,11 +143,11 @@ def _check_pair(extension: Extension, has_keys: bool) -> None:
 
 
 def _missing(extension: Extension) -> tuple[int, str, bytes | None] | None:
-    error = extension.missing_capability
+    error: object = extension.missing_capability
     if error is False:
         return None
     if error is True:
-        required = {"extensions": {extension.id: {}}}
+        required: dict[str, Any] = {"extensions": {extension.id: {}}}
         text = "Missing required client capability"
         error = Error(-32021, text, {"requiredCapabilities": required})
     if not isinstance(error, Error):

@@ -21,6 +21,7 @@ _T = TypeVar("_T")
 _J = TypeVar("_J", bound=str | float | list[Any] | dict[str, Any] | None)
 
 __all__ = [
+    "CallNext",
     "Context",
     "Event",
     "Hub",
@@ -28,6 +29,7 @@ __all__ = [
     "Result",
     "Runtime",
     "Serving",
+    "check_extensions",
     "check_input_request",
     "check_input_response",
     "check_schema",
@@ -267,7 +269,6 @@ class Event:
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
 
-@type_check_only
 @final
 class CallNext:
     """What an extension's ``around`` goes on with: once, and while it runs."""
@@ -294,6 +295,7 @@ class CallNext:
             RuntimeError: If the request is over.
         """
 
+@type_check_only
 class Report(TypedDict):
     """What became of an event, in listeners."""
 

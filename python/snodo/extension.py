@@ -1,10 +1,12 @@
-"""Extensions of the protocol: methods, results and events that both sides agree on with each request.
+"""Extensions of the protocol: methods, results and events that both sides agree on.
 
-MCP 2026-07-28, "capabilities": an extension is off unless client and server both declare it.
+MCP 2026-07-28, "capabilities": an extension is off unless client and server both declare it,
+the client with each request.
 """
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import ConfigurationError
@@ -58,9 +60,7 @@ def method(name: str, *, header: tuple[str, str] | None = None) -> Callable[[F],
         A decorator that gives the function back.
     """
     if not isinstance(name, str):
-        raise ConfigurationError(
-            'an extension method needs its name: write @method("jobs/get")'
-        )
+        raise ConfigurationError('an extension method needs its name: write @method("jobs/get")')
 
     def mark(function: F) -> F:
         setattr(function, _MARK, (name, header))
@@ -81,7 +81,7 @@ class Extension:
     """What both sides call it: a prefix and a name, as ``com.example/jobs``."""
     versions: Sequence[str] = ("2026-07-28",)
     """The exact protocol revisions it is written for."""
-    settings: JSON = {}
+    settings: JSON = MappingProxyType({})
     """What is told of it in discovery, under its id: a JSON object."""
     advertise: bool = True
     """Whether clients are told of it; if not, it does nothing at all."""
@@ -92,12 +92,12 @@ class Extension:
     extension as ``requiredCapabilities``. Or an `Error` of your own.
     """
     result_types: Sequence[str] = ()
-    """Values of ``resultType`` that `Result.wire` may have where the request declares the extension."""
+    """Values of ``resultType`` that `Result.wire` may have, where the request declares it."""
     operations: Sequence[str] | None = None
     """Methods that `around` is put around, as ``("tools/call",)``; None for all requests but those
     to listen."""
     filter_keys: Sequence[str] = ()
-    """Members of a listener's filter that are the extension's own. With them goes `notification`."""
+    """Members of a listener's filter that are its own. With them goes `notification`."""
 
     @property
     def methods(self) -> Mapping[str, Method | Callable[..., Any]]:
@@ -110,7 +110,7 @@ class Extension:
                 found[marked[0]] = Method(getattr(self, name), marked[1])
         return found
 
-    def negotiate(self, settings: JSON, context: Context) -> JSON | None | Awaitable[JSON | None]:
+    def negotiate(self, settings: JSON, context: Context) -> JSON | Awaitable[JSON | None] | None:
         """Decide whether the extension takes part in a request whose client declares it.
 
         Args:
@@ -175,7 +175,7 @@ class Extension:
 
     def notification(
         self, selector: str, payload: Any, context: Context
-    ) -> tuple[str, JSON] | None | Awaitable[tuple[str, JSON] | None]:
+    ) -> tuple[str, JSON] | Awaitable[tuple[str, JSON] | None] | None:
         """Put an event that a listener selected into words.
 
         Args:

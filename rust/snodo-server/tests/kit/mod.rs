@@ -100,6 +100,7 @@ fn server(limits: Limits, heartbeat: Option<Duration>, subscriptions: bool) -> (
         tools_cache: Cache::default(),
         resources_cache: Cache::default(),
         prompts_cache: Cache::default(),
+        extensions: Vec::new(),
         subscriptions,
     };
     let runtime = Runtime::new(
