@@ -35,10 +35,12 @@ pub(crate) fn check_extensions(
         let spec = spec?;
         definitions.push(definition(&spec, spec.getattr("id")?.extract()?)?);
     }
-    let known = dialect::ALL.into_iter();
-    let spoken = known.filter(|known| protocols.iter().any(|name| known.version() == name));
-    extension::check(&definitions, &spoken.collect::<Vec<_>>())
-        .map_err(|error| configuration_error(py, error))
+    let spoken = protocols.into_iter().filter_map(|name| {
+        let mut known = dialect::ALL.into_iter();
+        known.find(|known| known.version() == name)
+    });
+    let spoken: Vec<_> = spoken.collect();
+    extension::check(&definitions, &spoken).map_err(|error| configuration_error(py, error))
 }
 
 /// Who speaks for an extension.
@@ -129,12 +131,9 @@ fn methods(spec: &Bound<'_, PyAny>, id: &str, terms: &Terms) -> PyResult<Vec<Arc
 fn definition(spec: &Bound<'_, PyAny>, id: String) -> PyResult<Extension> {
     let py = spec.py();
     let settings: Vec<u8> = spec.getattr("settings")?.extract()?;
-    let settings = match json::parse(&settings, &Limits::default()) {
-        Ok(Json::Object(settings)) => settings,
-        _ => {
-            let text = format!("extension {id:?}: settings must be a JSON object");
-            return Err(configuration_error(py, text));
-        }
+    let Ok(Json::Object(settings)) = json::parse(&settings, &Limits::default()) else {
+        let text = format!("extension {id:?}: settings must be a JSON object");
+        return Err(configuration_error(py, text));
     };
     let mut methods = Vec::new();
     for method in spec.getattr("methods")?.try_iter()? {

@@ -58,10 +58,10 @@ impl PyNext {
         let cancel = CancelToken::new();
         let watch = Watch(cancel.clone());
         future.call_method1(intern!(py, "add_done_callback"), (watch,))?;
-        let (event_loop, asker) = (self.event_loop.clone(), future.clone().unbind());
+        let (event_loop, waiting) = (self.event_loop.clone(), future.clone().unbind());
         let asked = self.rest.as_ref().is_some_and(|rest| {
             rest.ask(what, cancel, move |granted| {
-                event_loop.post(move |event_loop| settle(asker.bind(event_loop.py()), granted));
+                event_loop.post(move |event_loop| settle(waiting.bind(event_loop.py()), granted));
             })
         });
         if !asked {
@@ -106,10 +106,6 @@ impl PyNext {
 
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.ask(py, What::Check)
-    }
-
-    fn __repr__(&self) -> &'static str {
-        "<snodo call_next>"
     }
 }
 

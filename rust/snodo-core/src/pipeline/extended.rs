@@ -23,19 +23,14 @@ pub(super) fn begin(
     mut context: Context,
     params: Object,
 ) -> Result<Prepared, Error> {
-    let wanted = match extensions.method(context.method) {
-        Some((at, method)) => {
-            let name = extensions.all[at].methods[method].name;
-            Wanted::Method(Method { at, method, name }, params)
-        }
-        None => {
-            let sent = Arc::new(params.clone());
-            match context.dialect.operation(&mut context, params)? {
-                Operation::Listen { filter, others } => {
-                    Wanted::Listen(filter.offered(runtime), others)
-                }
-                operation => Wanted::Core(Arc::new(operation), sent),
-            }
+    let wanted = if let Some((at, method)) = extensions.method(context.method) {
+        let name = extensions.all[at].methods[method].name;
+        Wanted::Method(Method { at, method, name }, params)
+    } else {
+        let sent = Arc::new(params.clone());
+        match context.dialect.operation(&mut context, params)? {
+            Operation::Listen { filter, others } => Wanted::Listen(filter.offered(runtime), others),
+            operation => Wanted::Core(Arc::new(operation), sent),
         }
     };
     let mut waiting = Vec::new();
