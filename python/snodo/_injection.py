@@ -16,7 +16,7 @@ from . import _callable, _hints
 from ._definition import Site
 from ._parameters import EMPTY, Scope, is_context
 from .context import current_context
-from .dependencies import Current, Dependency
+from .dependencies import Current, Dependency, Depends
 from .errors import DeclarationError
 
 How = Literal["plain", "late", "plain manager", "late manager"]
@@ -137,7 +137,12 @@ def _dependency(parameter: inspect.Parameter, scope: Scope) -> Dependency | None
         hint = scope.hint(parameter.annotation, parameter.name)
     except DeclarationError:
         return None  # told by whoever needs the hint
-    return next((one for one in _hints.peel(hint)[1] if isinstance(one, Dependency)), None)
+    metadata = _hints.peel(hint)[1]
+    if any(one is Depends for one in metadata):
+        raise scope.site.refuse(
+            parameter.name, "Depends without parentheses", "write Depends(function)", "parameter"
+        )
+    return next((one for one in metadata if isinstance(one, Dependency)), None)
 
 
 class _Planner:
@@ -183,6 +188,11 @@ class _Planner:
         for parameter in parameters:
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 continue
+            if parameter.kind is parameter.POSITIONAL_ONLY:
+                if parameter.default is not EMPTY:
+                    continue
+                reason = f"its parameter {parameter.name!r} is positional-only"
+                raise self._refuse(function, reason, "remove the '/'")
             dependency = _dependency(parameter, scope)
             if dependency is not None:
                 inputs.append((parameter.name, self.place(dependency.function)))

@@ -201,7 +201,8 @@ class Bucket:
     def __init__(self, limit: int, window: float, burst: int) -> None:
         """Take the numbers."""
         self._part = window / limit
-        self._slack = self._part * (burst - 1)
+        # Sums of parts are not exact: a call on time must not be a rounding ahead of it.
+        self._slack = self._part * (burst - 1 + 1e-6)
 
     def judge(self, state: Any, now: float) -> Allowed:
         """Allow a call that is not ahead of its time by more than the burst."""
