@@ -75,7 +75,7 @@ class Timeout(Ready):
 
         from ._threads import ended, unfold
 
-        task = asyncio.ensure_future(ended(call_next()))
+        task = asyncio.ensure_future(ended(call_next))
         try:
             await asyncio.wait({task}, timeout=self._seconds)
         except asyncio.CancelledError:

@@ -27,10 +27,10 @@ Wait = Callable[[Callable[[], Coroutine[Any, Any, Any]]], Any]
 _turn: ContextVar[_Turn | None] = ContextVar("snodo.turn", default=None)
 
 
-async def ended(awaitable: Awaitable[Any]) -> Ended:
+async def ended(make: Callable[[], Awaitable[Any]]) -> Ended:
     """Wait for the end, whatever it is. In a task, `SystemExit` would end the loop."""
     try:
-        return await awaitable, None
+        return await make(), None
     except BaseException as error:
         return None, error
 
@@ -116,7 +116,7 @@ class _Bridge:
         def start() -> None:
             if self._cancelled:
                 return turn.end((None, Cancelled()))
-            task = self._loop.create_task(ended(make()), context=variables)
+            task = self._loop.create_task(ended(make), context=variables)
             self._tasks.add(task)
             task.add_done_callback(finish)
             turn.begin()

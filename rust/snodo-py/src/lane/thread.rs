@@ -210,7 +210,7 @@ impl ThreadLane {
             // A panic ends its call, which unwinding answers, and neither the thread nor its seat.
             let _ = catch_unwind(AssertUnwindSafe(|| match work {
                 Work::Call(job) => run(py, job, &self.ending),
-                Work::Errand(_, function) => run_errand(py, &function),
+                Work::Errand(_, function) => run_errand(py, &function, &self.ending),
             }));
         }
     }
@@ -414,11 +414,13 @@ fn is_cancelled(py: Python<'_>, error: &PyErr) -> bool {
     imports::cancelled(py).is_ok_and(|kind| error.is_instance(py, kind))
 }
 
-fn run_errand(py: Python<'_>, function: &Py<PyAny>) {
+/// It tells whoever waits what became of it, so that only what `end` raised comes out here.
+fn run_errand(py: Python<'_>, function: &Py<PyAny>, ending: &AtomicBool) {
     let done = function.call0(py);
     end_if_forked();
-    // It tells whoever waits what became of it, so that only the end of the process comes out here.
-    if let Err(error) = done {
+    if let Err(error) = done
+        && !ending.load(Ordering::Relaxed)
+    {
         error.write_unraisable(py, None);
     }
 }
