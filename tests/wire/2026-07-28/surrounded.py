@@ -1,4 +1,4 @@
-"""A server whose components are surrounded: the words of each refusal, and what is left of a result."""
+"""A server of surrounded components: the words of each refusal, and a value that is changed."""
 
 import time
 
