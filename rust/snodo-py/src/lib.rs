@@ -13,6 +13,7 @@ mod extension;
 mod hub;
 mod imports;
 mod lane;
+mod layers;
 mod log;
 mod mrtr;
 mod next;
