@@ -68,7 +68,7 @@ async fn next(body: &mut Incoming, life: &Life) -> Result<Option<Bytes>, Incompl
                 Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Incomplete::Malformed)),
                 Poll::Pending => {}
             }
-            if life.is_closing() {
+            if life.is_closing() && !life.is_from_worker() {
                 return Poll::Ready(Err(Incomplete::Closing));
             }
             if life.is_late() {
