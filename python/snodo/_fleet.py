@@ -206,9 +206,9 @@ class Fleet:
         elif self._watcher is not None and not served:
             _log.warning("waiting for a change of the files")
         elif not any(place.was_up for place in self._places):
-            # What is wrong has been said; the others would only say it again.
+            # The others would come to the same end, and say it again.
             self._status = code if code > 0 else 1
-            if code <= 0:
+            if code not in (1, 2):  # with these it has said itself what is wrong
                 _log.error("the first worker (pid %d) %s before it served", pid, _how(code))
         else:
             if served and now - place.begun >= _SETTLED:

@@ -116,10 +116,8 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry, ensure_ascii=False)
 
 
-def configure(
-    level: str = "info", style: Format = "text", *, pid: bool = False
-) -> StderrHandler:
-    """Send the logger `snodo` to standard error, with the id of the process if it is one of several.
+def configure(level: str = "info", style: Format = "text", *, pid: bool = False) -> StderrHandler:
+    """Send the logger `snodo` to standard error; with ``pid`` each line says whose it is.
 
     A handler that the user's module gave that logger stays the only one.
 

@@ -21,14 +21,12 @@ class Watcher:
         self._seen = dict(self._look())
 
     def changed(self) -> list[str]:
-        """Give what was changed, added or removed since the last time, as somebody would name it."""
+        """Give what was changed, added or removed since the last time, as people would name it."""
         before, self._seen = self._seen, dict(self._look())
         if before == self._seen:
             return []
         paths = sorted(before.keys() | self._seen.keys())
-        return [
-            os.path.relpath(path) for path in paths if before.get(path) != self._seen.get(path)
-        ]
+        return [os.path.relpath(path) for path in paths if before.get(path) != self._seen.get(path)]
 
     def _look(self) -> Iterator[tuple[str, tuple[int, int]]]:
         folders = list(self._folders)

@@ -33,6 +33,7 @@ __all__ = [
     "check_input_request",
     "check_input_response",
     "check_schema",
+    "listen",
     "uri_template_error",
     "uri_template_matches",
     "validate",

@@ -68,8 +68,8 @@ def taken() -> Worker | None:
     said = os.environ.pop(_VARIABLE, None)
     if said is None:
         return None
-    *numbers, folder = said.split(":", 5)
-    worker = Worker(*map(int, numbers), folder)
+    index, count, socket, report, parent, folder = said.split(":", 5)
+    worker = Worker(int(index), int(count), int(socket), int(report), int(parent), folder)
     for descriptor in (worker.socket, worker.report):
         os.set_inheritable(descriptor, False)
     signal.signal(signal.SIGINT, lambda _number, _frame: None)

@@ -206,9 +206,7 @@ _SERVE_FLAGS = (
         metavar="FOLDER",
     ),
     _Flag("--uds", None, str, "Unix socket to serve on, in place of host and port", metavar="PATH"),
-    _Flag(
-        "--ssl-certfile", None, str, "certificate in PEM form: serves https", metavar="FILE"
-    ),
+    _Flag("--ssl-certfile", None, str, "certificate in PEM form: serves https", metavar="FILE"),
     _Flag("--ssl-keyfile", None, str, "its private key, if in another file", metavar="FILE"),
     _Flag(
         "--ssl-keyfile-password",

@@ -546,9 +546,7 @@ class Server:
             allowed_origins=allowed_origins,
             legacy_sse=legacy_sse,
             uds=None if uds is None else str(uds),
-            tls=_serving.tls_files(
-                ssl_certfile, ssl_keyfile, ssl_keyfile_password, ssl_ca_certs
-            ),
+            tls=_serving.tls_files(ssl_certfile, ssl_keyfile, ssl_keyfile_password, ssl_ca_certs),
             on_started=on_started,
         )
         await _serving.serve(runtime, start, self._lifespan)

@@ -285,8 +285,8 @@ pub(crate) fn listen(
     port: u16,
     uds: Option<PathBuf>,
 ) -> PyResult<(i32, Option<OsString>)> {
-    let bound = py.detach(|| match &uds {
-        Some(path) => BoundSocket::unix(path),
+    let bound = py.detach(|| match uds {
+        Some(path) => BoundSocket::unix(&path),
         None => BoundSocket::tcp(host, port),
     });
     let bound = bound.map_err(|error| bind_error(py, error))?;

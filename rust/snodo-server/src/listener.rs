@@ -10,7 +10,7 @@ use std::os::unix::net::{UnixListener as StdUnix, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::net::{AddressFamily, SocketAddrAny, getsockname};
+use rustix::net::{AddressFamily, getsockname};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::time::sleep;
 
@@ -133,7 +133,7 @@ impl BoundSocket {
                 address: Address::Unix(path.unwrap_or_default()),
             });
         }
-        let address = SocketAddr::try_from(SocketAddrAny::from(name))?;
+        let address = SocketAddr::try_from(name)?;
         let socket = StdTcp::from(socket);
         socket.set_nonblocking(true)?;
         Ok(Self {

@@ -154,8 +154,8 @@ mod tests {
     #[test]
     fn anything_else_is_nothing() {
         for said in [
-            r#"1"#,
-            r#"{}"#,
+            "1",
+            "{}",
             r#"{"kind":"tasks","metadata":{}}"#,
             r#"{"kind":"tools"}"#,
             r#"{"kind":"resource","metadata":{}}"#,

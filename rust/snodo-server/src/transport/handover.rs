@@ -21,7 +21,7 @@ use http::request::Parts;
 use http::{HeaderMap, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use http_body_util::Full;
-use hyper::body::Incoming;
+use hyper::body::Incoming as Received;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use snodo_core::error::Error;
@@ -33,6 +33,7 @@ use tokio::task::JoinSet;
 
 use crate::fleet::words;
 use crate::session::Key;
+use crate::transport::body::Incoming;
 use crate::transport::connection::{Life, Streaming};
 use crate::transport::http::{Body, CLOSING, Endpoint, empty, incomplete, respond};
 use crate::transport::sessions::gone;
@@ -111,7 +112,7 @@ impl Endpoint {
     }
 
     /// Another worker tells what happened to its hub.
-    pub(super) async fn hear(&self, body: Incoming, life: &Arc<Life>) -> Response<Body> {
+    pub(super) async fn hear(&self, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
         let hub = self
             .fleet
             .as_ref()
@@ -185,7 +186,7 @@ pub(crate) enum Failed {
 pub(crate) async fn exchange(
     socket: &Path,
     mut request: Request<Full<Bytes>>,
-) -> Result<(Response<Incoming>, JoinSet<()>), Failed> {
+) -> Result<(Response<Received>, JoinSet<()>), Failed> {
     use std::io::ErrorKind::{ConnectionRefused, NotFound};
     let stream = match UnixStream::connect(socket).await {
         Ok(stream) => stream,
@@ -215,7 +216,7 @@ fn strip(headers: &mut HeaderMap) {
 
 /// The body of another worker's answer.
 struct Passed {
-    body: Incoming,
+    body: Received,
     _connection: JoinSet<()>,
     _streaming: Streaming,
 }
