@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _streams.fill()
     parser = _parser()
     options, unknown = parser.parse_known_args(arguments)
-    options.arguments = list(sys.argv[1:] if arguments is None else arguments)
+    options.command_line = list(sys.argv[1:] if arguments is None else arguments)
     if unknown:
         parser.chosen = options.command
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -344,7 +344,7 @@ def _serve_by_others(options: argparse.Namespace, flags: dict[str, Any]) -> int:
     log = _logging.configure(flags["log_level"], flags["log_format"], pid=True)
     try:
         return _fleet.serve(
-            options.arguments,
+            options.command_line,
             flags["workers"],
             host=flags["host"],
             port=flags["port"],
