@@ -3,11 +3,11 @@
     python benches/workers.py                 two workers to one process
     python benches/workers.py --workers 4
 
-`pause` waits for 20 ms in a coroutine, with 256 calls in flight: what is measured is whether anything
-is lost by sharing. `busy` computes for about a millisecond: what is won, where there are cores to win.
-`session` is `add` in a session of a client that opens with `initialize`, to which connections come by
-chance: what handing over costs. This driver shares the machine with what it measures. Standard library
-only.
+`pause` waits for 20 ms in a coroutine, with 256 calls in flight: what is measured is whether
+anything is lost by sharing. `busy` computes for about a millisecond: what is won, where there are
+cores to win. `session` is `add` in a session of a client that opens with `initialize`, to which
+connections come by chance: what handing over costs. This driver shares the machine with what it
+measures. Standard library only.
 """
 
 import argparse

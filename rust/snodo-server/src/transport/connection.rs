@@ -257,7 +257,7 @@ pub(crate) async fn serve(
         .header_read_timeout(None)
         .max_header_size(match from {
             From::Client(_) => limits.head_bytes,
-            From::Worker => limits.head_bytes + handover::VOUCHED_BYTES,
+            From::Worker => limits.head_bytes + handover::REFERRAL_BYTES,
         })
         .serve_connection(TokioIo::new(io), service);
     let timer = sleep_until(Instant::now() + period(&limits).min(LOOK));

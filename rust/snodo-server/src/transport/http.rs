@@ -29,7 +29,7 @@ use crate::service::{Prepared, Service};
 use crate::session::Sessions;
 use crate::transport::body::{self, Incoming, Incomplete};
 use crate::transport::connection::{LastWords, Life};
-use crate::transport::handover::Vouched;
+use crate::transport::handover::Referral;
 use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
@@ -126,7 +126,7 @@ impl Endpoint {
         }
         let (mut parts, body) = request.into_parts();
         if life.is_from_worker() {
-            Vouched::unpack(&mut parts);
+            Referral::unpack(&mut parts);
         }
         let gate = self.gate.admit(
             &parts.headers,
@@ -219,7 +219,7 @@ impl Endpoint {
         let takes_events = media::accepts_events(&head.headers);
         let head_accepts = head.headers.contains_key(ACCEPT);
         let mut arrival = Arrival::new(Transport::Http);
-        arrival.principal = Vouched::principal(&head);
+        arrival.principal = Referral::principal(&head);
         let caller = self.caller(&head.headers, &mut arrival, takes_events);
         arrival.headers = Some(Arc::new(HttpHeaders(head.headers)));
         if let Some(messages) = self.service.batch(&text, &arrival) {
