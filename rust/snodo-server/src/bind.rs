@@ -89,13 +89,7 @@ impl HttpServer {
     /// Takes the port. Needs no async runtime, so that a mistake is told before anything runs.
     pub fn bind(service: Arc<Service>, options: &HttpOptions) -> Result<Self, BindError> {
         let path = &options.path;
-        if !path.starts_with('/') || path.contains(|c: char| "?# ".contains(c) || c.is_control()) {
-            return Err(BindError::Path(path.clone()));
-        }
-        let bare = path.trim_end_matches('/');
-        if options.legacy_sse && [mailbox::STREAM, mailbox::MESSAGES].contains(&bare) {
-            return Err(BindError::Taken(path.clone()));
-        }
+        check_path(path, options.legacy_sse)?;
         let (socket, address) = listen(&options.host, options.port)?;
         let gate = Gate::new(
             address.ip().is_loopback(),
@@ -163,6 +157,18 @@ impl HttpServer {
         connections.shutdown().await;
         Ok(())
     }
+}
+
+/// Whether an endpoint can be there.
+pub(crate) fn check_path(path: &str, legacy_sse: bool) -> Result<(), BindError> {
+    if !path.starts_with('/') || path.contains(|c: char| "?# ".contains(c) || c.is_control()) {
+        return Err(BindError::Path(path.to_owned()));
+    }
+    let bare = path.trim_end_matches('/');
+    if legacy_sse && [mailbox::STREAM, mailbox::MESSAGES].contains(&bare) {
+        return Err(BindError::Taken(path.to_owned()));
+    }
+    Ok(())
 }
 
 /// Connections that may wait to be accepted. Listeners come back all at once when a server is restarted.

@@ -73,6 +73,13 @@ impl Life {
         }
     }
 
+    /// Of a request whose connection is somebody else's, with a head of so many bytes.
+    pub(crate) fn hosted(head: usize) -> Self {
+        let life = Self::new();
+        life.heard.store(head, Relaxed);
+        life
+    }
+
     /// A head has arrived. Until the guard is dropped the connection does not wait for another.
     /// Gives the bytes that came with it, too.
     pub(crate) fn begin(&self) -> (usize, Request<'_>) {
@@ -104,6 +111,16 @@ impl Life {
 
     pub(crate) fn is_late(&self) -> bool {
         self.late.load(Relaxed)
+    }
+
+    /// The body has taken too long.
+    pub(crate) fn overdue(&self) {
+        self.late.store(true, Relaxed);
+    }
+
+    /// The server stops, or whoever it is in.
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Relaxed);
     }
 
     pub(crate) fn is_closing(&self) -> bool {
@@ -150,7 +167,7 @@ impl Life {
             return Check::Again(end.min(now + LOOK));
         }
         if phase == BODY {
-            self.late.store(true, Relaxed);
+            self.overdue();
             return Check::Again(now + period(limits));
         }
         Check::Overdue
@@ -244,7 +261,7 @@ pub(crate) async fn serve(
                 Check::Overdue => break Some(&endpoint.last_words().late),
             },
             _ = stop.as_mut(), if !life.is_closing() => {
-                life.closing.store(true, Relaxed);
+                life.close();
                 if life.phase.load(Relaxed) == HEAD && !life.stalled.load(Relaxed) {
                     break Some(&endpoint.last_words().closing);
                 }

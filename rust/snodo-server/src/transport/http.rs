@@ -27,9 +27,11 @@ use crate::service::{Prepared, Service};
 use crate::session::Sessions;
 use crate::transport::body::{self, Incoming, Incomplete};
 use crate::transport::connection::{LastWords, Life};
+use crate::transport::hosted::Outside;
 use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
+use crate::transport::scopes::{Scoped, Scopes, Vouched};
 use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{self, First};
 use crate::transport::{cors, media};
@@ -46,6 +48,7 @@ pub(crate) struct Endpoint {
     /// Without a slash at its end.
     path: String,
     gate: Gate,
+    scopes: Arc<Scopes>,
     beside: TowerToHyperService<Router>,
     last_words: LastWords,
 }
@@ -71,6 +74,7 @@ impl Endpoint {
             service,
             path: path.trim_end_matches('/').to_owned(),
             gate,
+            scopes: Arc::default(),
             beside: TowerToHyperService::new(beside),
             last_words: LastWords {
                 malformed: last_word("400 Bad Request", &malformed("Malformed HTTP request")),
@@ -108,10 +112,11 @@ impl Endpoint {
             return self.beside(request, life).await;
         }
         let (parts, body) = request.into_parts();
-        let gate = self.gate.admit(
-            &parts.headers,
-            parts.uri.authority().map(http::uri::Authority::as_str),
-        );
+        let authority = parts.uri.authority().map(http::uri::Authority::as_str);
+        let gate = match parts.extensions.get::<Outside>() {
+            None => self.gate.admit(&parts.headers, authority),
+            Some(_) => self.gate.admit_outside(&parts.headers),
+        };
         let origin = gate.ok().flatten().cloned();
         if parts.method != Method::POST || gate.is_err() {
             leave_unread(life, &body);
@@ -161,7 +166,7 @@ impl Endpoint {
         text
     }
 
-    async fn post(&self, head: Parts, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
+    async fn post(&self, mut head: Parts, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
         if let Some(text) = unsupported(&head.headers) {
             leave_unread(life, &body);
             return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
@@ -180,6 +185,10 @@ impl Endpoint {
         let takes_events = media::accepts_events(&head.headers);
         let head_accepts = head.headers.contains_key(ACCEPT);
         let mut arrival = Arrival::new(Transport::Http);
+        let vouched = head.extensions.remove::<Arc<Vouched>>();
+        if let Some(vouched) = &vouched {
+            arrival.principal.clone_from(&vouched.principal);
+        }
         let caller = self.caller(&head.headers, &mut arrival, takes_events);
         arrival.headers = Some(Arc::new(HttpHeaders(head.headers)));
         if let Some(messages) = self.service.batch(&text, &arrival) {
@@ -198,17 +207,28 @@ impl Endpoint {
         if matches!(caller, Caller::Gone) && !matches!(prepared, Prepared::Open { .. }) {
             return gone();
         }
-        match prepared {
+        let vouched = vouched.filter(|vouched| vouched.scope.is_some());
+        let scoped = match vouched.as_ref().map(|it| self.scoped(it, &prepared)) {
+            Some(Ok(scoped)) => scoped,
+            Some(Err(duplicate)) => return json(StatusCode::CONFLICT, duplicate.body),
+            None => None,
+        };
+        let token = || {
+            scoped
+                .as_ref()
+                .map_or_else(CancelToken::new, |it| it.token.clone())
+        };
+        let mut response = match prepared {
             Prepared::Answer(answer) => respond(answer),
             Prepared::Work(work) if work.dialect().asks() => {
                 // Boxed, as the other rare ways are: every request's future is as large as the largest.
-                Box::pin(self.converse(work, caller, takes_events, life)).await
+                Box::pin(self.converse(work, token(), caller, takes_events, life)).await
             }
             Prepared::Work(work) if takes_events && work.wants_notices() => {
-                let speech = self.service.clone().converse(work, CancelToken::new());
+                let speech = self.service.clone().converse(work, token());
                 self.speak(speech, life).await
             }
-            Prepared::Work(work) => match self.service.run(work, CancelToken::new()).await {
+            Prepared::Work(work) => match self.service.run(work, token()).await {
                 Some(answer) => respond(answer),
                 None => empty(StatusCode::NO_CONTENT),
             },
@@ -233,14 +253,39 @@ impl Endpoint {
                 caller.settle(reply);
                 empty(StatusCode::ACCEPTED)
             }
-            // Without a session a client cancels by closing its connection: the message alone does
-            // not say whose request it means.
+            // Without a session or a scope a client cancels by closing its connection: the message
+            // alone does not say whose request it means.
             Prepared::Cancel(id) => {
                 caller.cancel(&id);
+                if let Some(vouched) = vouched {
+                    self.scopes.cancel(&vouched, &id);
+                }
                 empty(StatusCode::ACCEPTED)
             }
             Prepared::Silence => empty(StatusCode::ACCEPTED),
+        };
+        if let Some(scoped) = scoped {
+            response.extensions_mut().insert(scoped);
         }
+        response
+    }
+
+    /// The request that begins, so that another one of its scope may cancel it.
+    fn scoped(
+        &self,
+        vouched: &Arc<Vouched>,
+        prepared: &Prepared,
+    ) -> Result<Option<Arc<Scoped>>, Answer> {
+        let id = match prepared {
+            Prepared::Work(work) => work.id(),
+            Prepared::Listen(listen) => listen.id(),
+            _ => return Ok(None),
+        };
+        if let Some(scoped) = self.scopes.begin(vouched, id) {
+            return Ok(Some(Arc::new(scoped)));
+        }
+        let error = Error::invalid_request("Duplicate in-flight request id");
+        Err(self.service.refuse(Some(id), &error))
     }
 
     /// A plain answer if that is all there is, and a stream from the first notice on.

@@ -1,0 +1,130 @@
+//! Requests that one caller may cancel by a message of another: those of one identity and one scope,
+//! both of which the host of the endpoint has verified.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use snodo_core::envelope::Id;
+use snodo_core::json::Json;
+
+use crate::cancel::{CancelToken, Reason};
+
+/// Who sends a request, as far as the host of the endpoint vouches for it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Vouched {
+    /// Who it is.
+    pub(crate) principal: Option<Json>,
+    /// Among which of its requests it may cancel some.
+    pub(crate) scope: Option<Json>,
+}
+
+/// The requests under way that have a scope.
+#[derive(Debug, Default)]
+pub(crate) struct Scopes(Mutex<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    /// By id: those of one id differ in who sent them.
+    requests: HashMap<Id, Vec<(u64, Arc<Vouched>, CancelToken)>>,
+    begun: u64,
+}
+
+impl Scopes {
+    /// A request of a scope begins. `None`: one of its scope has this id already.
+    pub(crate) fn begin(self: &Arc<Self>, vouched: &Arc<Vouched>, id: &Id) -> Option<Scoped> {
+        let mut open = self.open();
+        open.begun += 1;
+        let number = open.begun;
+        let same = open.requests.entry(id.clone()).or_default();
+        if same.iter().any(|(_, other, _)| other == vouched) {
+            return None;
+        }
+        let token = CancelToken::new();
+        same.push((number, vouched.clone(), token.clone()));
+        drop(open);
+        Some(Scoped {
+            scopes: self.clone(),
+            id: id.clone(),
+            number,
+            token,
+        })
+    }
+
+    /// Cancels the request of this id in the scope of whoever says so, if there is one.
+    pub(crate) fn cancel(&self, vouched: &Vouched, id: &Id) {
+        let open = self.open();
+        let same = open.requests.get(id);
+        let found = same.and_then(|same| same.iter().find(|(_, other, _)| **other == *vouched));
+        let token = found.map(|(_, _, token)| token.clone());
+        drop(open);
+        if let Some(token) = token {
+            token.cancel(Reason::Client);
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request of a scope, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Scoped {
+    scopes: Arc<Scopes>,
+    id: Id,
+    number: u64,
+    pub(crate) token: CancelToken,
+}
+
+impl Drop for Scoped {
+    fn drop(&mut self) {
+        let mut open = self.scopes.open();
+        if let Some(same) = open.requests.get_mut(&self.id) {
+            same.retain(|(number, _, _)| *number != self.number);
+            if same.is_empty() {
+                open.requests.remove(&self.id);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn vouched(principal: &str, scope: &str) -> Arc<Vouched> {
+        Arc::new(Vouched {
+            principal: Some(Json::String(principal.to_owned())),
+            scope: Some(Json::String(scope.to_owned())),
+        })
+    }
+
+    #[test]
+    fn a_request_is_cancelled_by_its_own_caller_in_its_own_scope_only() {
+        let scopes = Arc::new(Scopes::default());
+        let (ada, id) = (vouched("ada", "a"), Id::String("1".to_owned()));
+        let first = scopes.begin(&ada, &id).expect("the first");
+        let token = first.token.clone();
+        for other in [vouched("bob", "a"), vouched("ada", "b")] {
+            scopes.cancel(&other, &id);
+            assert!(scopes.begin(&other, &id).is_some());
+        }
+        scopes.cancel(&ada, &Id::String("2".to_owned()));
+        assert_eq!(token.reason(), None);
+        scopes.cancel(&ada, &id);
+        assert_eq!(token.reason(), Some(Reason::Client));
+        drop(first);
+        assert!(scopes.open().requests.is_empty());
+    }
+
+    #[test]
+    fn an_id_is_free_again_when_its_request_is_over() {
+        let scopes = Arc::new(Scopes::default());
+        let (ada, id) = (vouched("ada", "a"), Id::String("1".to_owned()));
+        let first = scopes.begin(&ada, &id);
+        assert!(first.is_some());
+        assert!(scopes.begin(&ada, &id).is_none());
+        drop(first);
+        assert!(scopes.begin(&ada, &id).is_some());
+    }
+}
