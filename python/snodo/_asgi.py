@@ -122,9 +122,11 @@ class App:
             return
         loop = asyncio.get_running_loop()
         listening = loop.create_task(_listen(exchange, receive))
+        begun = False
         try:
             while (messages := exchange.take()) is not None:
                 for message in messages:
+                    begun = True
                     if message.get("more_body"):
                         async with asyncio.timeout(hosted.write_timeout):
                             await send(message)
@@ -132,6 +134,9 @@ class App:
                         await send(message)
                 if not messages:
                     await exchange.coming(loop.create_future())
+            if not begun:  # middlewares insist on a response, whether or not anybody waits for it
+                await send({"type": "http.response.start", "status": 204, "headers": []})
+                await send({"type": "http.response.body", "body": b""})
         except OSError as error:
             _log.debug("a client has gone: %s", error)
         finally:

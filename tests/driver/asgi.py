@@ -19,9 +19,7 @@ class AsgiServer(HttpServer):
 
 
 class AsgiSession(HttpSession):
-    """As over HTTP."""
-
-    transport = "asgi"
+    """As over HTTP, which it is."""
 
     opener = AsgiServer
 
