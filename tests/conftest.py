@@ -31,8 +31,8 @@ TRANSPORTS: dict[str, Callable[[Path], Session]] = {
     "asgi": AsgiSession,
 }
 
-# What goes another way within an ASGI server: what is said before the answer, who leaves, how much is
-# sent, whose headers and whose loop it is.
+# What goes another way within an ASGI server: what is said before the answer, who leaves, how much
+# is sent, whose headers and whose loop it is.
 WITHIN_ASGI = {"test_ask", "test_context", "test_progress", "test_results", "test_timeouts"}
 PROCESSES_WITHIN_ASGI = {"test_cancellation", "test_subscriptions"}
 

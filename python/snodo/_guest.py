@@ -1,4 +1,4 @@
-"""A server on an event loop of somebody else: attached before its first call, gone with the loop."""
+"""A server on the event loop of somebody else: there before its first call, gone with the loop."""
 
 from __future__ import annotations
 

@@ -23,11 +23,15 @@ _J = TypeVar("_J", bound=str | float | list[Any] | dict[str, Any] | None)
 __all__ = [
     "Context",
     "Event",
+    "Exchange",
+    "Hosted",
     "Hub",
     "KeyRing",
+    "Porter",
     "Result",
     "Runtime",
     "Serving",
+    "check_hosted",
     "check_input_request",
     "check_input_response",
     "check_schema",
@@ -502,6 +506,11 @@ class Context:
     """An error that this run ends with whatever it gives."""
     @property
     def _input_rounds(self) -> int: ...
+    @property
+    def _uri(self) -> str | None: ...
+    def _on_thread(self, work: Callable[[], None]) -> None:
+        """Run a function, which must not raise, on a thread of the lane of plain functions."""
+
     def _seal(
         self,
         purpose: Literal["ask", "state"],

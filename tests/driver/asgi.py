@@ -8,7 +8,6 @@ from typing import Any
 
 from driver.http import HttpServer, HttpSession
 
-
 TESTS = str(Path(__file__).parents[1])
 
 
@@ -57,4 +56,3 @@ def main() -> None:
         # Beyond what the server itself allows, so that it is asked.
         h11_max_incomplete_event_size=1 << 20,
     )
-

@@ -1,4 +1,4 @@
-"""`server.asgi()` in a real uvicorn, and called by hand where a server would not do such a thing."""
+"""`server.asgi()` in a real uvicorn, and called by hand where a server would not do such things."""
 
 from __future__ import annotations
 

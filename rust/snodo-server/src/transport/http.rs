@@ -476,10 +476,11 @@ pub(super) struct HttpHeaders(pub(super) HeaderMap);
 
 impl Headers for HttpHeaders {
     fn get(&self, name: &str) -> Header<'_> {
-        let mut values = self.0.get_all(name).iter();
-        match (values.next(), values.next()) {
+        // Looking at the dozen there are is quicker than hashing a name that is not a standard one.
+        let mut named = self.0.iter().filter(|(key, _)| key.as_str() == name);
+        match (named.next(), named.next()) {
             (None, _) => Header::Missing,
-            (Some(value), None) => Header::One(value.as_bytes().trim_ascii()),
+            (Some((_, value)), None) => Header::One(value.as_bytes().trim_ascii()),
             _ => Header::Repeated,
         }
     }
