@@ -106,7 +106,7 @@ def _serve(opener: Callable[[Path], Session], write: Callable[[str], Path]) -> I
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Serves each module's servers over the transports that are due."""
     module = metafunc.module.__name__.rpartition(".")[2]
-    if "serve" in metafunc.fixturenames:
+    if "serve" in metafunc.fixturenames and not hasattr(metafunc.module, "serve"):
         due = ["http", "stdio", "direct", *["asgi"] * (module in WITHIN_ASGI)]
         metafunc.parametrize("serve", due, indirect=True, scope="module")
     if "serve_process" in metafunc.fixturenames:

@@ -3,7 +3,7 @@
 //! Each is a tokio task. What it has for the host waits in a short queue; the event loop is woken for
 //! many at once, the way it is for calls, and looks into it on its own thread.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -330,6 +330,7 @@ fn read_head(scope: &Bound<'_, PyDict>) -> PyResult<Head> {
         headers,
         closes: text(intern!(py, "http_version"))?.starts_with('1'),
         loopback: is_loopback(given(intern!(py, "server"))?)?,
+        peer: given(intern!(py, "client"))?.and_then(|client| address(&client)),
         principal: verified(state.as_ref(), "mcp_auth")?,
         scope: verified(state.as_ref(), "mcp_cancellation_scope")?,
     })
@@ -350,6 +351,13 @@ fn is_loopback(server: Option<Bound<'_, PyAny>>) -> PyResult<bool> {
     Ok(host
         .parse::<IpAddr>()
         .is_ok_and(|host| host.to_canonical().is_loopback()))
+}
+
+/// What the other end of the connection is called, if it has an address.
+fn address(client: &Bound<'_, PyAny>) -> Option<SocketAddr> {
+    let (host, port) = (client.get_item(0).ok()?, client.get_item(1).ok()?);
+    let host = host.extract::<String>().ok()?.parse::<IpAddr>().ok()?;
+    Some(SocketAddr::new(host, port.extract().ok()?))
 }
 
 /// What the host has put in the state of the request after it verified it.

@@ -4,6 +4,7 @@
 //! and what leaves of its response go through channels: the host knows neither our threads nor we its.
 
 use std::future::poll_fn;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -20,10 +21,11 @@ use tokio::time::{Sleep, sleep, timeout};
 use crate::bind::{BindError, check_path};
 use crate::service::Service;
 use crate::transport::connection::Life;
+use crate::transport::handover::Vouched;
 use crate::transport::http::{Endpoint, refusal};
 use crate::transport::mailbox::{MESSAGES, STREAM};
 use crate::transport::origin::Gate;
-use crate::transport::scopes::{Scoped, Vouched};
+use crate::transport::scopes::{Scope, Scoped};
 
 /// Where and for whom an endpoint is served within another server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +70,8 @@ pub struct Head {
     pub closes: bool,
     /// Whether the connection ends on a loopback address of this machine.
     pub loopback: bool,
+    /// Where it comes from, if that has an address.
+    pub peer: Option<SocketAddr>,
     /// Who the host says it is of.
     pub principal: Option<Json>,
     /// Within what it may cancel another of its requests.
@@ -144,7 +148,7 @@ impl Hosted {
     pub fn new(service: Arc<Service>, options: &HostedOptions) -> Result<Self, BindError> {
         let gate = options.gate()?;
         Ok(Self {
-            endpoint: Endpoint::new(service, &options.path, gate, options.legacy_sse),
+            endpoint: Endpoint::new(service, &options.path, gate, options.legacy_sse, None),
             path: options.path.trim_end_matches('/').to_owned(),
             legacy_sse: options.legacy_sse,
             ending: watch::channel(0).0,
@@ -185,7 +189,7 @@ impl Hosted {
     ) -> impl Future<Output = ()> + Send {
         let mut ending = self.ending.subscribe();
         async move {
-            let life = Arc::new(Life::hosted(size(&head)));
+            let life = Arc::new(Life::hosted(head.peer, size(&head)));
             let exchange = async {
                 // Nobody is left to be told that nobody listens.
                 let _ = self.exchange(head, body, &life, &mut outlet).await;
@@ -295,11 +299,14 @@ impl Hosted {
         if !head.loopback {
             known.insert(Outside);
         }
-        if head.principal.is_some() || head.scope.is_some() {
-            known.insert(Arc::new(Vouched {
+        if head.principal.is_some() {
+            known.insert(Vouched {
                 principal: head.principal,
-                scope: head.scope,
-            }));
+                peer: head.peer,
+            });
+        }
+        if let Some(name) = head.scope {
+            known.insert(Scope::new(name));
         }
         Some(request)
     }

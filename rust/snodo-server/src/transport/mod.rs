@@ -6,6 +6,7 @@ mod body;
 pub(crate) mod connection;
 mod cors;
 mod framing;
+pub(crate) mod handover;
 mod hosted;
 pub(crate) mod http;
 mod kept;
@@ -16,6 +17,7 @@ pub(crate) mod origin;
 mod output;
 mod scopes;
 mod sessions;
+pub(crate) mod socket;
 mod sse;
 mod stdio;
 

@@ -4,18 +4,59 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use http::Extensions;
+use snodo_core::context::Arrival;
 use snodo_core::envelope::Id;
+use snodo_core::error::Error;
 use snodo_core::json::Json;
+use snodo_core::pipeline::Answer;
 
 use crate::cancel::{CancelToken, Reason};
+use crate::service::Prepared;
+use crate::transport::http::Endpoint;
 
-/// Who sends a request, as far as the host of the endpoint vouches for it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Vouched {
-    /// Who it is.
-    pub(crate) principal: Option<Json>,
-    /// Among which of its requests it may cancel some.
-    pub(crate) scope: Option<Json>,
+/// Among which requests one may cancel another.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Scope {
+    /// Whose they are.
+    principal: Option<Json>,
+    /// What the host calls them.
+    name: Json,
+}
+
+impl Scope {
+    /// Of this name, of whoever turns out to send the request.
+    pub(super) fn new(name: Json) -> Self {
+        let principal = None;
+        Self { principal, name }
+    }
+
+    /// That of a request of which this is known, if it has one.
+    pub(super) fn take(extensions: &mut Extensions, arrival: &Arrival) -> Option<Arc<Self>> {
+        let mut scope = extensions.remove::<Self>()?;
+        scope.principal.clone_from(&arrival.principal);
+        Some(Arc::new(scope))
+    }
+}
+
+impl Endpoint {
+    /// The request that begins, or what to answer if its id is taken.
+    pub(super) fn scoped(
+        &self,
+        scope: &Arc<Scope>,
+        prepared: &Prepared,
+    ) -> Result<Option<Arc<Scoped>>, Answer> {
+        let id = match prepared {
+            Prepared::Work(work) => work.id(),
+            Prepared::Listen(listen) => listen.id(),
+            _ => return Ok(None),
+        };
+        if let Some(scoped) = self.scopes.begin(scope, id) {
+            return Ok(Some(Arc::new(scoped)));
+        }
+        let error = Error::invalid_request("Duplicate in-flight request id");
+        Err(self.service.refuse(Some(id), &error))
+    }
 }
 
 /// The requests under way that have a scope.
@@ -25,22 +66,22 @@ pub(crate) struct Scopes(Mutex<Open>);
 #[derive(Debug, Default)]
 struct Open {
     /// By id: those of one id differ in who sent them.
-    requests: HashMap<Id, Vec<(u64, Arc<Vouched>, CancelToken)>>,
+    requests: HashMap<Id, Vec<(u64, Arc<Scope>, CancelToken)>>,
     begun: u64,
 }
 
 impl Scopes {
     /// A request of a scope begins. `None`: one of its scope has this id already.
-    pub(crate) fn begin(self: &Arc<Self>, vouched: &Arc<Vouched>, id: &Id) -> Option<Scoped> {
+    pub(crate) fn begin(self: &Arc<Self>, scope: &Arc<Scope>, id: &Id) -> Option<Scoped> {
         let mut open = self.open();
         open.begun += 1;
         let number = open.begun;
         let same = open.requests.entry(id.clone()).or_default();
-        if same.iter().any(|(_, other, _)| other == vouched) {
+        if same.iter().any(|(_, other, _)| other == scope) {
             return None;
         }
         let token = CancelToken::new();
-        same.push((number, vouched.clone(), token.clone()));
+        same.push((number, scope.clone(), token.clone()));
         drop(open);
         Some(Scoped {
             scopes: self.clone(),
@@ -51,10 +92,10 @@ impl Scopes {
     }
 
     /// Cancels the request of this id in the scope of whoever says so, if there is one.
-    pub(crate) fn cancel(&self, vouched: &Vouched, id: &Id) {
+    pub(crate) fn cancel(&self, scope: &Scope, id: &Id) {
         let open = self.open();
         let same = open.requests.get(id);
-        let found = same.and_then(|same| same.iter().find(|(_, other, _)| **other == *vouched));
+        let found = same.and_then(|same| same.iter().find(|(_, other, _)| **other == *scope));
         let token = found.map(|(_, _, token)| token.clone());
         drop(open);
         if let Some(token) = token {
@@ -92,20 +133,20 @@ impl Drop for Scoped {
 mod tests {
     use super::*;
 
-    fn vouched(principal: &str, scope: &str) -> Arc<Vouched> {
-        Arc::new(Vouched {
+    fn scope(principal: &str, name: &str) -> Arc<Scope> {
+        Arc::new(Scope {
             principal: Some(Json::String(principal.to_owned())),
-            scope: Some(Json::String(scope.to_owned())),
+            name: Json::String(name.to_owned()),
         })
     }
 
     #[test]
     fn a_request_is_cancelled_by_its_own_caller_in_its_own_scope_only() {
         let scopes = Arc::new(Scopes::default());
-        let (ada, id) = (vouched("ada", "a"), Id::String("1".to_owned()));
+        let (ada, id) = (scope("ada", "a"), Id::String("1".to_owned()));
         let first = scopes.begin(&ada, &id).expect("the first");
         let token = first.token.clone();
-        for other in [vouched("bob", "a"), vouched("ada", "b")] {
+        for other in [scope("bob", "a"), scope("ada", "b")] {
             scopes.cancel(&other, &id);
             assert!(scopes.begin(&other, &id).is_some());
         }
@@ -120,7 +161,7 @@ mod tests {
     #[test]
     fn an_id_is_free_again_when_its_request_is_over() {
         let scopes = Arc::new(Scopes::default());
-        let (ada, id) = (vouched("ada", "a"), Id::String("1".to_owned()));
+        let (ada, id) = (scope("ada", "a"), Id::String("1".to_owned()));
         let first = scopes.begin(&ada, &id);
         assert!(first.is_some());
         assert!(scopes.begin(&ada, &id).is_none());
