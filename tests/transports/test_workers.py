@@ -524,12 +524,12 @@ def test_a_session_ends_with_its_worker(serve: Callable[..., HttpServer]) -> Non
 
 def test_nobody_but_a_worker_says_who_sends_a_request(shared: HttpServer) -> None:
     session = HttpHandshake(shared, "2025-11-25")
-    referral = "eyJwcmluY2lwYWwiOiJyb290In0="  # {"principal":"root"}
+    vouched = "eyJwcmluY2lwYWwiOiJyb290In0="  # {"principal":"root"}
     call = {"name": "who", "arguments": {}}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     texts = Counter[str]()
     for _ in range(WORKERS * 6):
-        with session.converse(message, {"Snodo-Referral": referral}) as conversation:
+        with session.converse(message, {"Snodo-Vouched": vouched}) as conversation:
             answer = conversation.rest()[1]
         texts[answer["result"]["content"][0]["text"].partition(" ")[0]] += 1
     assert set(texts) == {"None"}

@@ -38,10 +38,10 @@ use crate::transport::connection::{Life, Streaming};
 use crate::transport::http::{Body, CLOSING, Endpoint, empty, incomplete, respond};
 use crate::transport::sessions::gone;
 
-/// Bytes that a referral may add to a head.
-pub(crate) const REFERRAL_BYTES: usize = 64 << 10;
+/// Bytes that what is vouched for may add to a head.
+pub(crate) const VOUCHED_BYTES: usize = 64 << 10;
 
-const REFERRAL: HeaderName = HeaderName::from_static("snodo-referral");
+const VOUCHED: HeaderName = HeaderName::from_static("snodo-vouched");
 
 /// Headers that are of one connection, not of the message (RFC 9110, 7.6.1).
 const OF_CONNECTION: [HeaderName; 7] = [
@@ -56,17 +56,17 @@ const OF_CONNECTION: [HeaderName; 7] = [
 
 /// What the worker that admitted a request says of it.
 #[derive(Debug, Clone)]
-pub(crate) struct Referral {
+pub(crate) struct Vouched {
     pub(crate) principal: Option<Json>,
     pub(crate) peer: Option<SocketAddr>,
 }
 
-impl Referral {
+impl Vouched {
     /// Takes it from the headers of a request that a worker hands over to where it is looked for.
     pub(super) fn unpack(head: &mut Parts) {
-        let referral = head.headers.remove(REFERRAL);
-        if let Some(referral) = referral.and_then(|value| Self::read(&value)) {
-            head.extensions.insert(referral);
+        let vouched = head.headers.remove(VOUCHED);
+        if let Some(vouched) = vouched.and_then(|value| Self::read(&value)) {
+            head.extensions.insert(vouched);
         }
     }
 
@@ -142,11 +142,11 @@ impl Endpoint {
         };
         strip(&mut head.headers);
         head.headers.remove(CONTENT_LENGTH);
-        let referral = Referral {
+        let vouched = Vouched {
             principal,
             peer: life.peer(),
         };
-        head.headers.insert(REFERRAL, referral.write());
+        head.headers.insert(VOUCHED, vouched.write());
         head.version = http::Version::HTTP_11;
         let request = Request::from_parts(head, Full::new(body));
         match exchange(&fleet.socket(worker), request).await {
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_referral_is_read_as_it_was_written() {
+    fn what_is_vouched_for_is_read_as_it_was_written() {
         let deep = json::parse(
             r#"{"sub":"Ada \u007f é","n":[1,2.5,null]}"#.as_bytes(),
             &Limits::default(),
@@ -257,15 +257,15 @@ mod tests {
             (Some(deep.expect("JSON")), Some("[::1]:65535")),
         ] {
             let peer = peer.map(|peer| peer.parse().expect("an address"));
-            let written = Referral { principal, peer };
-            let read = Referral::read(&written.write()).expect("as written");
+            let written = Vouched { principal, peer };
+            let read = Vouched::read(&written.write()).expect("as written");
             assert_eq!(
                 (read.principal, read.peer),
                 (written.principal, written.peer)
             );
         }
         for junk in ["", "e30", "bm90IEpTT04=", "W10="] {
-            assert!(Referral::read(&HeaderValue::from_static(junk)).is_none());
+            assert!(Vouched::read(&HeaderValue::from_static(junk)).is_none());
         }
     }
 }
