@@ -50,6 +50,13 @@ pub(crate) struct PyRuntime {
     source_waits: bool,
 }
 
+impl PyRuntime {
+    /// What answers its messages.
+    pub(crate) fn service(&self) -> Arc<Service> {
+        self.service.clone()
+    }
+}
+
 #[pymethods]
 impl PyRuntime {
     #[new]
