@@ -139,10 +139,7 @@ class _Bridge:
             turn.end((None, Cancelled()) if self._cancelled or task.cancelled() else task.result())
 
         self._loop.call_soon_threadsafe(start)
-        try:
-            return unfold(turn.outcome())
-        finally:
-            del turn  # it holds the error that holds this frame
+        return unfold(turn.taken())
 
     def cancel(self) -> None:
         self._cancelled = True
@@ -153,7 +150,7 @@ class _Bridge:
 class _Turn:
     """A thread that waits for one coroutine, and what it is lent to do meanwhile.
 
-    All but `outcome` is called on the loop.
+    All but `taken` is called on the loop.
     """
 
     def __init__(self) -> None:
@@ -174,7 +171,9 @@ class _Turn:
         self._outcome = outcome
         self._work.put(None)
 
-    def outcome(self) -> Ended:
+    def taken(self) -> Ended:
         while (work := self._work.get()) is not None:
             work()
-        return self._outcome
+        # Not kept: an error holds the frames that hold this.
+        outcome, self._outcome = self._outcome, (None, None)
+        return outcome
