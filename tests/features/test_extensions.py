@@ -171,8 +171,8 @@ def test_a_callback_accepts_declines_or_refuses(serve: Any) -> None:
 def test_parameters_are_held_to_their_type_and_to_validate(serve: Any) -> None:
     session = serve(JOBS)
     for params, said in [
-        ({"jobId": 5}, "Invalid params at /jobId"),
-        ({}, "Invalid params"),
+        ({"jobId": 5}, "Invalid arguments at /jobId: expected string"),
+        ({}, "Missing required arguments: jobId"),
         ({"jobId": "j"}, "Unknown or inaccessible jobId"),
         ({"jobId": "j", "nothing": 1}, "nothing is no parameter"),
     ]:
@@ -318,6 +318,11 @@ class Layer(Extension):
             result = await call_next()
             result.value["content"][0]["text"] += f", seen as {result.kind}"
             return result
+        if name == "asks" and outer:
+            try:
+                context.ask("name", elicit.form("Who?", {"name": str}))
+            except RuntimeError as error:
+                return Result.text(str(error))
         if name == "slow" and outer:
             await asyncio.sleep(30)
         if name == "checks":
@@ -493,6 +498,11 @@ def test_what_is_below_answers_as_if_there_were_no_layer(serve: Any) -> None:
         ("fails", "catches", "caught -5 no {'a': 1}"),
         ("says", "looks", "x {}, seen as wire"),
         ("says", "twice", "call_next goes on once"),
+        (
+            "says",
+            "asks",
+            "an extension cannot ask: a tool, a prompt or a read that it surrounds can",
+        ),
         ("says", "checks", "x {'outer': [], 'inner': ['outer']}"),
     ],
 )
@@ -665,6 +675,54 @@ def test_a_broken_callback_ends_a_stream(serve_process: Any, how: str) -> None:
         assert notices == []
         assert answer["error"]["code"] == -32603
         assert "secret" not in str(answer)
+
+
+OWN_SOURCE = """
+import dataclasses
+
+from snodo import Event, Extension, Server, Source
+from snodo.extension import method
+
+
+class Jobs(Extension):
+    id = "com.example/jobs"
+    filter_keys = ("jobIds", "jobsFinished")
+
+    @method("jobs/get")
+    def get(self, params, context):
+        return {}
+
+    def notification(self, selector, payload, context):
+        return "notifications/jobs", {"selector": selector, **payload}
+
+
+class Bus(Source):
+    def accept(self, filter, context):
+        wanted = filter.extensions["com.example/jobs"]
+        accepted = {"com.example/jobs": {**wanted, "jobIds": wanted["jobIds"][:1]}}
+        return dataclasses.replace(filter, extensions=accepted)
+
+    async def listen(self, filter, context):
+        for selector in ("a", "b", "jobsFinished"):
+            yield Event.extension("com.example/jobs", selector, {"from": "bus"})
+
+
+server = Server("bus", version="1.0.0", extensions=[Jobs()], subscriptions=Bus())
+
+
+@server.tool
+def says() -> str:
+    return "said"
+"""
+
+
+def test_a_source_tells_of_extensions_too(serve_process: Any) -> None:
+    session = serve_process(OWN_SOURCE)
+    with listen(session, jobIds=["a", "b"], jobsFinished=True) as listening:
+        accepted = listening.notice()["params"]["notifications"]
+        assert accepted == {"jobIds": ["a"], "jobsFinished": True}
+        notices, _ = listening.rest()
+        assert [notice["params"]["selector"] for notice in notices] == ["a", "jobsFinished"]
 
 
 QUIET = """
