@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import elicit, roots, sampling
+    from . import auth, elicit, roots, sampling
     from ._answer import Answer, InputRequest
     from ._arg import Arg
     from ._interview import Answers
@@ -63,6 +63,7 @@ __all__ = [
     "Text",
     "Tool",
     "ToolError",
+    "auth",
     "current_context",
     "elicit",
     "prompt",
@@ -107,6 +108,7 @@ _HOMES = {
     "Text": "results",
     "Tool": "_tool",
     "ToolError": "errors",
+    "auth": "",
     "current_context": "context",
     "elicit": "",
     "prompt": "decorators",

@@ -34,7 +34,10 @@ _CLEANING = 0.2
 
 
 def handle(
-    runtime: Runtime, message: dict[str, Any] | bytes | str, lifespan: Lifespan | None
+    runtime: Runtime,
+    message: dict[str, Any] | bytes | str,
+    lifespan: Lifespan | None,
+    auth: Any = None,
 ) -> dict[str, Any] | None:
     """Serve one message in this process.
 
@@ -42,6 +45,7 @@ def handle(
         runtime: The frozen server.
         message: A JSON-RPC message, decoded or as text.
         lifespan: Entered before the first message, left when the process ends.
+        auth: Who sends it, as a JSON value.
 
     Returns:
         The decoded response; None for a notification.
@@ -55,7 +59,8 @@ def handle(
         with _starting:
             if not runtime.has_loop:  # somebody else may have been first
                 _background_loop(runtime, lifespan)
-    answer = runtime.handle(message)
+    principal = None if auth is None else json.dumps(auth, allow_nan=False).encode()
+    answer = runtime.handle(message, principal)
     return None if answer is None else json.loads(answer)
 
 
@@ -87,6 +92,8 @@ def http(
 
     def start() -> Serving:
         serving = _owning_signals(bind) if signals else bind()
+        if not runtime.authenticates and _is_public(serving.url):
+            _warn(f"whoever reaches {serving.url} may use all of it: Server(authenticate=...)")
         if on_started is not None and serving.url is not None:
             on_started(serving.url)
         return serving
@@ -102,10 +109,15 @@ def stdio(
     on_started: Callable[[str], None] | None = None,
 ) -> Start:
     """Prepare to serve standard input and a duplicate of standard output; the result starts it."""
+    from ._options import environment_principal
+
     signals = signals and _on_main_thread()
+    principal = environment_principal()
 
     def begin() -> Serving:
-        return runtime.serve_stdio(input=_streams.take_stdin(), output=stdout_fd, signals=signals)
+        return runtime.serve_stdio(
+            input=_streams.take_stdin(), output=stdout_fd, principal=principal, signals=signals
+        )
 
     def start() -> Serving:
         serving = _owning_signals(begin) if signals else begin()
@@ -114,6 +126,18 @@ def stdio(
         return serving
 
     return start
+
+
+def _is_public(url: str | None) -> bool:
+    """Tell whether other machines may reach a URL, whose host is an address."""
+    return url is not None and not url.startswith(
+        ("http://127.", "http://[::1]", "https://127.", "https://[::1]")
+    )
+
+
+def _warn(text: str) -> None:
+    if sys.stderr is not None:  # where `print` would take standard output instead
+        print(f"snodo: warning: {text}", file=sys.stderr, flush=True)
 
 
 def usage(name: str) -> str:

@@ -574,8 +574,12 @@ class Runtime:
     def detach_loop(self, event_loop: AbstractEventLoop) -> list[Task[Any]]:
         """Take the loop back, and give the tasks of its calls, cancelled."""
 
-    def handle(self, message: bytes) -> bytes | None:
-        """Serve one message; the answer, or None where there is none."""
+    @property
+    def authenticates(self) -> bool:
+        """Whether somebody says who sends each HTTP request."""
+
+    def handle(self, message: bytes, principal: bytes | None = None) -> bytes | None:
+        """Serve one message of this principal (JSON); the answer, or None where there is none."""
 
     def serve_http(
         self,
@@ -594,7 +598,9 @@ class Runtime:
             OSError: If the address cannot be bound.
         """
 
-    def serve_stdio(self, *, input: int, output: int, signals: bool) -> Serving:
+    def serve_stdio(
+        self, *, input: int, output: int, principal: bytes | None, signals: bool
+    ) -> Serving:
         """Begin to serve two file descriptors, which are closed at the end."""
 
 @final

@@ -16,21 +16,42 @@ from .errors import ConfigurationError
 __all__ = ["Cache", "Server"]
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from types import FrameType
     from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
     from ._changes import Changes
     from ._signature import ToolSpec
-    from ._snodo import Hub, Runtime
+    from ._snodo import Context, Hub, Runtime
     from ._subject import Declaration
     from ._subscriptions import Source
+    from .auth import Component, Refusal, Request
+    from .errors import Error
 
     Secret: TypeAlias = bytes | str
+    Policy: TypeAlias = Callable[
+        [Literal["discovery", "invocation"], Component, Context],
+        Error | None | Awaitable[Error | None],
+    ]
+    Principal: TypeAlias = str | dict[str, Any]
+    Verdict: TypeAlias = Principal | Refusal | None
+    Authenticator: TypeAlias = Callable[[Request], Verdict | Awaitable[Verdict]]
     F = TypeVar("F", bound=Callable[..., Any])
     Completer: TypeAlias = Callable[..., Any] | Sequence[str]
     L = TypeVar("L", bound=Callable[..., AbstractAsyncContextManager[Any] | AsyncIterator[Any]])
+
+    class PolicyLike(Protocol):
+        """Anything that decides who sees and uses a component."""
+
+        def authorize(
+            self,
+            phase: Literal["discovery", "invocation"],
+            component: Component,
+            context: Context,
+            /,
+        ) -> Error | None | Awaitable[Error | None]:
+            """Return None to allow; return or raise an Error to refuse."""
 
     class ValidatorLike(Protocol):
         """Anything that can hold a value to a schema."""
@@ -71,9 +92,9 @@ class Server:
         subscriptions: bool | Hub | Source = True,
         secret: Secret | Sequence[Secret | tuple[str, Secret]] | None = None,
         heartbeat: float | None = None,
-        authorize: Any = None,
+        authorize: Policy | PolicyLike | None = None,
         conceal_refusals: bool = False,
-        authenticate: Any = None,
+        authenticate: Authenticator | None = None,
         middleware: Sequence[Any] = (),
         extensions: Sequence[Any] = (),
         instrument: Sequence[Any] = (),
@@ -111,9 +132,15 @@ class Server:
                 without it for one that this process makes up and nobody else knows.
             heartbeat: Seconds that a call may be silent before its progress is told again by
                 itself, to a client that asked for progress; None for never.
-            authorize: Says which components a request may see and use.
+            authorize: Says which components a request may see and use: a function of
+                ``(phase, component, context)``, plain or a coroutine, or an object with such a
+                method ``authorize``. ``phase`` is ``discovery`` or ``invocation``. None allows; an
+                `Error`, raised or returned, refuses; anything else is a fault of the policy.
             conceal_refusals: Whether what a request may not use looks to it as if it did not exist.
-            authenticate: Says who sends an HTTP request.
+            authenticate: Says who sends an HTTP request, before its body is read: a function of a
+                `snodo.auth.Request`, plain or a coroutine, that gives the principal, a string or a
+                dict of JSON values, which becomes ``context.auth``. None, or a `snodo.auth.Refusal`
+                raised or returned, refuses. See `snodo.auth.bearer` and `snodo.auth.api_key`.
             middleware: What surrounds every component, outermost first.
             extensions: Extensions of the protocol.
             instrument: Sinks that are told what happens.
@@ -162,9 +189,11 @@ class Server:
             None if secret is None else _options.checked_secrets("Server secret", secret)
         )
         self._heartbeat = None if heartbeat is None else _options.seconds("heartbeat", heartbeat)
-        self._authorize = authorize
+        self._authorize = _options.checked_policy(authorize, self._caches)
+        if not isinstance(conceal_refusals, bool):
+            raise ConfigurationError("Server conceal_refusals must be a boolean")
         self._conceal_refusals = conceal_refusals
-        self._authenticate = authenticate
+        self._authenticate = _options.checked_authenticator(authenticate)
         self._middleware = tuple(middleware)
         self._extensions = tuple(extensions)
         self._instrument = tuple(instrument)
@@ -378,7 +407,9 @@ class Server:
         self._lifespan = opener(manager, self, sys._getframe(1))
         return manager
 
-    def handle(self, message: dict[str, Any] | bytes | str) -> dict[str, Any] | None:
+    def handle(
+        self, message: dict[str, Any] | bytes | str, *, auth: Any = None
+    ) -> dict[str, Any] | None:
         """Serve one JSON-RPC message in this process: for tests, scripts and embedding.
 
         Tools run as they do when served: plain functions on threads, coroutines on an event loop in
@@ -386,12 +417,13 @@ class Server:
 
         Args:
             message: A request or notification, decoded or as JSON text.
+            auth: Who sends it, as a JSON value: ``context.auth``. Nothing is verified here.
 
         Returns:
             The decoded response; None for a notification.
 
         Raises:
-            TypeError: If the message is something else.
+            TypeError: If the message is something else, or ``auth`` is not JSON.
             RuntimeError: If the lifespan fails; what it raised is the cause.
         """
         given: object = message
@@ -400,7 +432,7 @@ class Server:
             raise TypeError(f"Server.handle takes one message as a dict, str or bytes, not {kind}")
         from . import _serving
 
-        return _serving.handle(self._runtime(), message, self._lifespan)
+        return _serving.handle(self._runtime(), message, self._lifespan, auth)
 
     def run(
         self,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::error::Error;
 use crate::json::Object;
+use crate::policy::{Inquiry, Purpose};
 
 /// A validated call of a component, ready for its handler.
 #[derive(Debug)]
@@ -42,6 +43,10 @@ pub enum Target {
     /// [`Value::Structured`](crate::outcome::Value::Structured): `true`, `false`, or an object of the
     /// strings it binds. What follows is [`crate::pipeline::proceed`]'s to say.
     Matcher(Box<Search>),
+    /// Whether the application's policy lets a request see or use components. The handler gives
+    /// [`Value::Decisions`](crate::outcome::Value::Decisions), or an error that is a fault of the
+    /// policy. What follows is [`crate::pipeline::proceed`]'s to say.
+    Policy(Box<Inquiry>),
     /// A prompt.
     Prompt(usize),
     /// Values for an argument.
@@ -73,6 +78,8 @@ pub struct Search {
     pub(crate) found: Option<(usize, Object)>,
     /// How many templates have been asked.
     pub(crate) next: usize,
+    /// What for.
+    pub(crate) purpose: Purpose,
 }
 
 /// What may become of a call that did not give what it should. The texts are the same for every
@@ -91,6 +98,9 @@ impl Target {
 
     /// The handler gave something that is no answer at all.
     pub fn invalid_result(&self) -> Error {
+        if matches!(self, Self::Policy(_)) {
+            return Error::internal(format!("{} returned an invalid decision", self.noun()));
+        }
         Error::internal(format!("{} returned an invalid result", self.noun()))
     }
 
@@ -108,9 +118,19 @@ impl Target {
             Self::Tool(_) => "Tool failed",
             Self::Resource { .. } | Self::Template { .. } => "Resource read failed",
             Self::Matcher(_) => "Resource matcher failed",
+            Self::Policy(_) => "Authorization policy failed",
             Self::Prompt(_) => "Prompt rendering failed",
             Self::Completion { .. } => "Completion failed",
         })
+    }
+
+    /// Whether its call may end in a change of the client's session.
+    pub fn settles(&self) -> bool {
+        match self {
+            Self::Matcher(search) => search.purpose == Purpose::Watch,
+            Self::Policy(inquiry) => inquiry.settles(),
+            _ => false,
+        }
     }
 
     /// What kind of component it is, in a word.
@@ -119,6 +139,7 @@ impl Target {
             Self::Tool(_) => "Tool",
             Self::Resource { .. } | Self::Template { .. } => "Resource",
             Self::Matcher(_) => "Resource matcher",
+            Self::Policy(_) => "Authorization policy",
             Self::Prompt(_) => "Prompt",
             Self::Completion { .. } => "Completion",
         }

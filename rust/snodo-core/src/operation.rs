@@ -77,7 +77,7 @@ pub enum Listed {
 }
 
 /// What is to be completed.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
     /// Whose argument.
     pub of: Reference,
@@ -90,7 +90,7 @@ pub struct Completion {
 }
 
 /// What an argument to complete belongs to, by name.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
     /// The prompt of this name.
     Prompt(String),

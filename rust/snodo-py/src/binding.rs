@@ -10,6 +10,7 @@ use snodo_core::json::{Json, Object};
 
 use crate::context::PyContext;
 use crate::convert::{object_to_python, to_python};
+use crate::policy::Components;
 
 /// How a function wants its arguments.
 pub(crate) enum Passing {
@@ -21,6 +22,8 @@ pub(crate) enum Passing {
     Completer { takes_context: bool },
     /// `function(uri)`: a matcher.
     Uri,
+    /// `function(phase, components, context)`: a policy, which knows the components.
+    Policy(Box<Components>),
 }
 
 impl Passing {
@@ -49,6 +52,7 @@ impl Passing {
             Self::Slots(slots) => bind_slots(py, slots, arguments, context),
             Self::Raw => bind_raw(py, call, arguments, context),
             Self::Uri => bind_uri(py, call),
+            Self::Policy(components) => components.bind(call, context),
             Self::Completer { takes_context } => {
                 bind_completer(py, arguments, takes_context.then_some(context))
             }

@@ -1,6 +1,6 @@
 //! A Python callable with its plan, and what its value becomes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine;
@@ -19,6 +19,7 @@ use snodo_server::handler::Reply;
 use crate::binding::{Bindings, Passing, optional};
 use crate::context::PyContext;
 use crate::convert::{self, Refusal, object_to_python, to_python};
+use crate::policy::{self, Components, Policy};
 use crate::result::PyResultValue;
 use crate::{error, imports};
 
@@ -69,7 +70,7 @@ pub(crate) struct PyCallable {
     check_arguments: Option<Py<PyAny>>,
     check_output: Option<Py<PyAny>>,
     /// Its last call was seen holding up its thread; the next one is expected to.
-    pub(crate) slow: AtomicBool,
+    pub(crate) slow: Arc<AtomicBool>,
     terms: Terms,
 }
 
@@ -82,6 +83,8 @@ pub(crate) enum Kind {
     Completion,
     /// Of a template that matches by code of its own.
     Matcher,
+    /// What decides who sees and uses the others.
+    Policy,
 }
 
 impl PyCallable {
@@ -117,6 +120,13 @@ impl PyCallable {
         )
     }
 
+    /// A policy, with the components it decides on.
+    pub(crate) fn policy(policy: Policy, components: Components, terms: &Terms) -> Self {
+        let Policy(function, is_async, name) = policy;
+        let passing = Passing::Policy(Box::new(components));
+        Self::new(function, is_async, name, Kind::Policy, passing, terms)
+    }
+
     fn of(
         spec: &Bound<'_, PyAny>,
         name: String,
@@ -146,7 +156,7 @@ impl PyCallable {
             output_null: false,
             check_arguments: None,
             check_output: None,
-            slow: AtomicBool::new(false),
+            slow: Arc::default(),
             terms: terms.clone(),
         }
     }
@@ -209,6 +219,9 @@ impl PyCallable {
     }
 
     fn outcome_of_value(&self, call: &Target, value: &Bound<'_, PyAny>) -> Outcome {
+        if self.kind == Kind::Policy {
+            return policy::decisions(call, &self.name, value);
+        }
         let outcome = self.value_of(call, value).unwrap_or_else(|refusal| {
             let error = call.invalid_result();
             let message = format!("{}: {refusal}", error.message);
@@ -379,12 +392,5 @@ fn plain<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyAny>>
     match snodo_core::json::parse(text, &limits) {
         Ok(value) => to_python(py, &value),
         Err(error) => Err(pyo3::exceptions::PyValueError::new_err(error.to_string())),
-    }
-}
-
-impl PyCallable {
-    /// Whether its calls are expected to hold up their thread.
-    pub(crate) fn expects_to_block(&self) -> bool {
-        self.slow.load(Ordering::Relaxed)
     }
 }

@@ -173,6 +173,7 @@ impl Declared {
         registry: &Registry,
         threads: &Arc<ThreadLane>,
         event_loop: &Arc<EventLoopLane>,
+        policy: Option<PyCallable>,
     ) -> PyHandler {
         let mut take = |owner: Owner| self.callables.remove(&owner);
         let tools = registry
@@ -219,6 +220,7 @@ impl Declared {
             matchers,
             prompts,
             completers,
+            policy: policy.map(Arc::new),
             threads: threads.clone(),
             event_loop: event_loop.clone(),
         }
@@ -236,6 +238,7 @@ pub(crate) struct PyHandler {
     matchers: Callables,
     prompts: Callables,
     completers: HashMap<(Completed, String), Arc<PyCallable>>,
+    policy: Option<Arc<PyCallable>>,
     threads: Arc<ThreadLane>,
     event_loop: Arc<EventLoopLane>,
 }
@@ -247,6 +250,7 @@ impl PyHandler {
             Target::Resource { at, .. } => self.resources[*at].as_ref(),
             Target::Template { at, .. } => self.templates[*at].as_ref(),
             Target::Matcher(search) => self.matchers[search.at].as_ref(),
+            Target::Policy(_) => self.policy.as_ref(),
             Target::Prompt(at) => self.prompts[*at].as_ref(),
             Target::Completion { of, argument } => self.completers.get(&(*of, argument.clone())),
         }

@@ -3,6 +3,7 @@
 //! Nothing is decided here: convert, delegate, convert back. Python code runs in `lane` and nowhere
 //! else, and no tokio thread ever attaches to the interpreter.
 
+mod authenticating;
 mod binding;
 mod callable;
 mod component;
@@ -14,6 +15,7 @@ mod imports;
 mod lane;
 mod log;
 mod mrtr;
+mod policy;
 mod result;
 mod schema;
 mod sealing;

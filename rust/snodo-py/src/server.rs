@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use snodo_core::context::{Arrival, Transport};
+use snodo_core::json::{self, Json};
+use snodo_core::limits::Limits;
 use snodo_core::runtime::Runtime;
 use snodo_server::beside::Beside;
 use snodo_server::bind::{BindError, HttpOptions, HttpServer};
@@ -20,10 +22,12 @@ use snodo_server::service::{Prepared, Service};
 use snodo_server::transport::serve_stdio;
 use tokio::time::timeout;
 
-use crate::callable::{State, Terms};
+use crate::authenticating::PyAuthenticator;
+use crate::callable::{PyCallable, State, Terms};
 use crate::component::Declared;
 use crate::hub::PyHub;
 use crate::lane::{EventLoopLane, ThreadLane};
+use crate::policy::Components;
 use crate::sealing::server_keys;
 use crate::serving::{Patience, PyServing, TURN, end_if_forked, orphaned, stopped, tokio_runtime};
 use crate::settings::{Options, configuration_error};
@@ -38,8 +42,8 @@ pub(crate) struct PyRuntime {
     options: Py<PyDict>,
     terms: Terms,
     has_coroutines: AtomicBool,
-    /// Whether events come from a source in Python, which is a coroutine too.
-    source_waits: bool,
+    /// Whether a source of events, a policy or what authenticates is a coroutine.
+    waits: bool,
 }
 
 #[pymethods]
@@ -60,14 +64,24 @@ impl PyRuntime {
         let event_loop = EventLoopLane::new()?;
         let declared = Declared::read(offered, &terms)?;
         let has_coroutines = AtomicBool::new(declared.has_coroutines());
-        let (runtime, handler) = offer(options, declared, &threads, &event_loop)?;
+        let (runtime, handler) = offer(options, declared, &terms, &threads, &event_loop)?;
         let mut service = Service::new(runtime, handler);
-        let mut source_waits = false;
+        let mut waits = given.policy()?.is_some_and(|policy| policy.1);
+        if let Some((function, is_async)) = given.authenticator()? {
+            waits |= is_async;
+            service = service.with_authenticator(Arc::new(PyAuthenticator {
+                function: Arc::new(function),
+                is_async,
+                slow: Arc::default(),
+                threads: threads.clone(),
+                event_loop: event_loop.clone(),
+            }));
+        }
         if let Some(source) = given.source()? {
             service = if let Ok(hub) = source.cast::<PyHub>() {
                 service.with_source(Arc::new(hub.get().hub.clone()))
             } else {
-                source_waits = true;
+                waits = true;
                 service.with_source(Arc::new(Beside {
                     source: Arc::new(PySource {
                         source: Arc::new(source.unbind()),
@@ -80,7 +94,7 @@ impl PyRuntime {
         }
         Ok(Self {
             service: Arc::new(service),
-            source_waits,
+            waits,
             options: options.clone().unbind(),
             terms,
             threads,
@@ -94,7 +108,13 @@ impl PyRuntime {
         let options = self.options.bind(offered.py());
         let declared = Declared::read(offered, &self.terms)?;
         let has_coroutines = declared.has_coroutines();
-        let (runtime, handler) = offer(options, declared, &self.threads, &self.event_loop)?;
+        let (runtime, handler) = offer(
+            options,
+            declared,
+            &self.terms,
+            &self.threads,
+            &self.event_loop,
+        )?;
         self.service.replace(runtime, handler);
         self.has_coroutines.store(has_coroutines, Ordering::Relaxed);
         Ok(())
@@ -103,13 +123,19 @@ impl PyRuntime {
     /// Whether anything needs an event loop.
     #[getter]
     fn has_coroutines(&self) -> bool {
-        self.source_waits || self.has_coroutines.load(Ordering::Relaxed)
+        self.waits || self.has_coroutines.load(Ordering::Relaxed)
     }
 
     /// Whether a loop runs the coroutines already.
     #[getter]
     fn has_loop(&self) -> bool {
         self.event_loop.is_attached()
+    }
+
+    /// Whether somebody says who sends each HTTP request.
+    #[getter]
+    fn authenticates(&self) -> bool {
+        self.service.authenticates()
     }
 
     /// The revisions served, newest first.
@@ -141,14 +167,18 @@ impl PyRuntime {
         self.event_loop.detach(event_loop)
     }
 
-    /// Serves one message in this process: the answer, or `None` where there is none.
+    /// Serves one message in this process, of this principal if any (JSON): the answer, or `None` where
+    /// there is none.
+    #[pyo3(signature = (message, principal=None))]
     fn handle<'py>(
         &self,
         py: Python<'py>,
         message: &[u8],
+        principal: Option<&[u8]>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let runtime = tokio_runtime()?;
-        let arrival = Arrival::new(Transport::Direct);
+        let mut arrival = Arrival::new(Transport::Direct);
+        arrival.principal = self::principal(principal)?;
         let prepared = py.detach(|| self.service.prepare(message, arrival));
         if matches!(prepared, Prepared::Work(_)) && self.event_loop.runs_here() {
             return Err(PyRuntimeError::new_err(
@@ -221,18 +251,20 @@ impl PyRuntime {
     }
 
     /// Begins to serve the two file descriptors, which it takes over.
-    #[pyo3(signature = (*, input, output, signals))]
+    #[pyo3(signature = (*, input, output, principal, signals))]
     fn serve_stdio(
         &self,
         py: Python<'_>,
         input: i32,
         output: i32,
+        principal: Option<&[u8]>,
         signals: bool,
     ) -> PyResult<PyServing> {
         #[expect(unsafe_code, reason = "Python hands over plain numbers")]
         // SAFETY: the caller made both with `os.dup` for this call and does not use them again.
         let (input, output) = unsafe { (File::from_raw_fd(input), File::from_raw_fd(output)) };
         let service = self.service.clone();
+        let principal = self::principal(principal)?;
         PyServing::start(
             py,
             None,
@@ -244,7 +276,7 @@ impl PyRuntime {
                         () = orphaned(), if signals => {}
                     }
                 };
-                serve_stdio(service, input, output, told)
+                serve_stdio(service, input, output, principal, told)
                     .await
                     .map_err(io::Error::other)
             },
@@ -252,15 +284,30 @@ impl PyRuntime {
     }
 }
 
+/// Who is at the other end, as JSON.
+fn principal(text: Option<&[u8]>) -> PyResult<Option<Json>> {
+    let parsed = text.map(|text| json::parse(text, &Limits::default()));
+    let parsed = parsed.transpose();
+    parsed.map_err(|error| PyValueError::new_err(format!("principal: {error}")))
+}
+
 fn offer(
     options: &Bound<'_, PyDict>,
     mut declared: Declared,
+    terms: &Terms,
     threads: &Arc<ThreadLane>,
     event_loop: &Arc<EventLoopLane>,
 ) -> PyResult<(Arc<Runtime>, Arc<dyn Handler>)> {
     let settings = Options(options).settings()?;
     let runtime = Runtime::new(settings, std::mem::take(&mut declared.definitions))
         .map_err(|error| configuration_error(options.py(), error))?;
-    let handler = declared.handler(&runtime.registry, threads, event_loop);
+    let policy = match Options(options).policy()? {
+        Some(policy) => {
+            let known = Components::read(options.py(), &runtime.registry)?;
+            Some(PyCallable::policy(policy, known, terms))
+        }
+        None => None,
+    };
+    let handler = declared.handler(&runtime.registry, threads, event_loop, policy);
     Ok((Arc::new(runtime), Arc::new(handler)))
 }

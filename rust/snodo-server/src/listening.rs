@@ -37,10 +37,14 @@ pub struct Listening {
 }
 
 enum Stage {
+    /// What may be heard of is asked for, and then the source.
+    Asking(Asking),
     Opening(Opening),
     Open(Box<dyn Feed>),
     Over,
 }
+
+type Asking = Pin<Box<dyn Future<Output = Result<Opening, Answer>> + Send>>;
 
 /// Events in a row that a source may give against the filter before others have their turn.
 const STRAYS: usize = 64;
@@ -54,12 +58,29 @@ impl Listening {
     ) -> Self {
         let Listen { context, filter } = request;
         let limit = service.limits().call_timeout;
+        let (dialect, id) = (context.dialect, context.id.clone());
+        let stage = if service.is_authorized() && !filter.resource_subscriptions.is_empty() {
+            let service = service.clone();
+            Stage::Asking(Box::pin(async move {
+                let heard = service.heard(filter, &context);
+                let filter = match limit {
+                    None => heard.await,
+                    Some(limit) => timeout(limit, heard).await.unwrap_or_else(|_| {
+                        let error = Error::internal("Request execution timed out");
+                        Err(pipeline::refuse(Some(&context.id), &error, Verdict::Late))
+                    }),
+                }?;
+                Ok(Box::pin(open(source, filter, context, limit)) as Opening)
+            }))
+        } else {
+            Stage::Opening(Box::pin(open(source, filter, context, limit)))
+        };
         Self {
             service,
-            dialect: context.dialect,
-            id: context.id.clone(),
+            dialect,
+            id,
             accepted: Filter::default(),
-            stage: Stage::Opening(Box::pin(open(source, filter, context, limit))),
+            stage,
             ending: false,
             _place: place,
         }
@@ -92,6 +113,13 @@ impl Listening {
         let error = self.dialect.shape_error(error);
         let verdict = Verdict::Error(error.code);
         self.answer(pipeline::refuse(Some(&self.id), &error, verdict))
+    }
+
+    /// It has not begun, so there is nothing to complete.
+    fn too_late(&mut self) -> Said {
+        let error = Error::internal("Server is shutting down");
+        let refusal = pipeline::refuse(Some(&self.id), &error, Verdict::Closing);
+        self.answer(refusal)
     }
 
     fn answer(&mut self, answer: Answer) -> Said {
@@ -143,19 +171,22 @@ impl Stream for Listening {
 
     fn poll_next(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Said>> {
         let this = self.get_mut();
+        if let Stage::Asking(asking) = &mut this.stage {
+            match asking.as_mut().poll(task) {
+                Poll::Ready(Ok(opening)) => this.stage = Stage::Opening(opening),
+                Poll::Ready(Err(answer)) => return Poll::Ready(Some(this.answer(answer))),
+                Poll::Pending if this.ending => return Poll::Ready(Some(this.too_late())),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
         let said = match &mut this.stage {
             Stage::Opening(opening) => match opening.as_mut().poll(task) {
                 Poll::Ready(opened) => this.opened(opened),
-                Poll::Pending if this.ending => {
-                    // It has not begun, so there is nothing to complete.
-                    let error = Error::internal("Server is shutting down");
-                    let refusal = pipeline::refuse(Some(&this.id), &error, Verdict::Closing);
-                    this.answer(refusal)
-                }
+                Poll::Pending if this.ending => this.too_late(),
                 Poll::Pending => return Poll::Pending,
             },
             Stage::Open(_) => ready!(this.poll_feed(task)),
-            Stage::Over => return Poll::Ready(None),
+            Stage::Over | Stage::Asking(_) => return Poll::Ready(None),
         };
         Poll::Ready(Some(said))
     }

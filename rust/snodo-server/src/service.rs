@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use snodo_core::call::{Call, Target};
-use snodo_core::context::{Arrival, Transport};
+use snodo_core::context::{Arrival, Context, Transport};
 use snodo_core::dialect::Dialect;
 use snodo_core::envelope::Id;
 use snodo_core::error::{Error, code};
@@ -14,10 +14,11 @@ use snodo_core::outcome::{Outcome, Value};
 use snodo_core::peer::Peer;
 use snodo_core::pipeline::{self, Answer, Change, Step, Verdict};
 use snodo_core::runtime::Runtime;
-use snodo_core::subscription::Listen;
+use snodo_core::subscription::{Filter, Listen};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
+use crate::authenticate::Authenticate;
 use crate::cancel::{CancelToken, Reason};
 use crate::executor::{Busy, Executor, Load};
 use crate::handler::{Handler, Reply};
@@ -40,6 +41,7 @@ pub struct Service {
     limits: Limits,
     executor: Executor,
     source: Option<Arc<dyn Source>>,
+    pub(crate) authenticator: Option<Arc<dyn Authenticate>>,
     /// Places for subscriptions: they have none among the calls.
     streams: Arc<Semaphore>,
     /// Places for calls that wait for their client's answers, which have none among those that run. A
@@ -99,11 +101,12 @@ impl Work {
         self.call.context.wants_notices()
     }
 
-    /// The call is one of this session, whose client may be asked if the message says so. What it is
-    /// asked comes with the conversation.
+    /// The call is one of this session, which it may change, and whose client may be asked if the message
+    /// says so. What it is asked comes with the conversation.
     #[must_use]
     pub fn within(mut self, session: Arc<Session>) -> Self {
-        self.session = self.call.context.asks().then_some(session);
+        let concerned = self.call.context.asks() || self.call.target.settles();
+        self.session = concerned.then_some(session);
         self
     }
 
@@ -140,6 +143,7 @@ impl Service {
             limits,
             executor,
             source: None,
+            authenticator: None,
             streams: Arc::new(Semaphore::new(streams)),
             asking,
         }
@@ -151,6 +155,18 @@ impl Service {
     pub fn with_source(mut self, source: Arc<dyn Source>) -> Self {
         self.source = Some(source);
         self
+    }
+
+    /// Lets nobody in over HTTP of whom this does not know who it is.
+    #[must_use]
+    pub fn with_authenticator(mut self, authenticator: Arc<dyn Authenticate>) -> Self {
+        self.authenticator = Some(authenticator);
+        self
+    }
+
+    /// Whether it asks who sends an HTTP request.
+    pub fn authenticates(&self) -> bool {
+        self.authenticator.is_some()
     }
 
     /// What callers are held to.
@@ -296,7 +312,15 @@ impl Service {
                     tell_of(&offer.runtime, &target, &outcome, &answer);
                     return Some(answer);
                 }
-                Step::Ask(_) => {
+                Step::Settle {
+                    change,
+                    answer,
+                    refused,
+                } => {
+                    let done = session.is_none_or(|session| session.apply(change));
+                    return Some(if done { answer } else { refused });
+                }
+                Step::Ask(_) | Step::Heed(_) => {
                     let error = Error::internal("Internal error");
                     return Some(self.refuse(Some(&context.id), &error));
                 }
@@ -339,6 +363,52 @@ impl Service {
             return refuse(error, Verdict::Busy);
         };
         Ok(Listening::new(self.clone(), source, request, place))
+    }
+
+    /// What of a filter the application's policy lets whoever asks hear of: URIs that somebody owns and
+    /// it refuses are left out. An answer: the policy has no word, and nothing is heard.
+    pub(crate) async fn heard(
+        &self,
+        mut filter: Filter,
+        context: &Arc<Context>,
+    ) -> Result<Filter, Answer> {
+        let offer = self.offer();
+        let cancel = CancelToken::new();
+        let _guard = StopOnDrop(&cancel);
+        let arrived = Instant::now();
+        let mut kept = Vec::new();
+        for uri in std::mem::take(&mut filter.resource_subscriptions) {
+            let mut step = pipeline::heed(&offer.runtime, context, uri.clone());
+            loop {
+                let call = match step {
+                    Step::Call(call) => call,
+                    Step::Heed(true) => break kept.push(uri),
+                    Step::Heed(false) => break,
+                    Step::Answer(answer) => return Err(answer),
+                    Step::Settle { .. } | Step::Ask(_) => {
+                        let error = Error::internal("Internal error");
+                        return Err(self.refuse(Some(&context.id), &error));
+                    }
+                };
+                let target = call.target.clone();
+                let outcome = match self.call(&offer, call, &cancel, None, arrived).await {
+                    End::Outcome(outcome) => outcome,
+                    End::Refused(message, verdict) => {
+                        let error = Error::internal(message);
+                        return Err(pipeline::refuse(Some(&context.id), &error, verdict));
+                    }
+                    End::Cancelled => Error::internal("Internal error").into(),
+                };
+                step = pipeline::proceed(&offer.runtime, context, target, &outcome);
+            }
+        }
+        filter.resource_subscriptions = kept;
+        Ok(filter)
+    }
+
+    /// Whether a policy has a say in what may be heard of.
+    pub(crate) fn is_authorized(&self) -> bool {
+        self.offer().runtime.settings.authorized
     }
 
     /// The answer to a listener where there is one answer to a message and no more.
@@ -427,7 +497,8 @@ fn tell_of(runtime: &Runtime, target: &Target, outcome: &Outcome, answer: &Answe
         answer.verdict,
         Verdict::Error(code::INTERNAL_ERROR) | Verdict::Told(code::INTERNAL_ERROR)
     );
-    if withheld && !matches!(outcome.value, Value::Error(_)) {
+    let given = matches!(outcome.value, Value::Error(_) | Value::Decisions(_));
+    if withheld && !given {
         let name = runtime.registry.name(target);
         let noun = target.noun();
         let why = pipeline::explain_output(runtime, target, outcome);

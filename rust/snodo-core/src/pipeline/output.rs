@@ -29,7 +29,7 @@ pub(super) fn check_output(tool: &Tool, value: &Value) -> Result<(), Error> {
 pub fn explain_output(runtime: &Runtime, target: &Target, outcome: &Outcome) -> Option<String> {
     let registry = &runtime.registry;
     match (target, &outcome.value) {
-        (Target::Matcher(_) | Target::Completion { .. }, _) => None,
+        (Target::Matcher(_) | Target::Policy(_) | Target::Completion { .. }, _) => None,
         (_, Value::InputRequired { requests, state }) => {
             let checked = mrtr::check_requests(requests.as_deref(), state.is_some());
             checked.err().map(|error| error.to_string())
@@ -94,6 +94,7 @@ fn promised(value: &Value) -> Option<Result<&[u8], &'static str>> {
         Value::ResourceRead { .. } => "the contents of a resource",
         Value::PromptGet { .. } => "the messages of a prompt",
         Value::Completion { .. } => "a completion",
+        Value::Decisions(_) => "the decisions of a policy",
     };
     Some(Err(instead))
 }

@@ -22,7 +22,6 @@ use pyo3::types::PyTuple;
 use pyo3::{ffi, intern};
 
 use super::Job;
-use crate::callable::PyCallable;
 use crate::imports;
 use crate::serving::end_if_forked;
 
@@ -48,9 +47,25 @@ pub(crate) struct ThreadLane {
     this: Weak<ThreadLane>,
 }
 
+/// What is run.
+enum Task {
+    Call(Job),
+    Errand(Arc<AtomicBool>, Box<dyn FnOnce(Python<'_>) + Send>),
+}
+
+impl Task {
+    /// Whether the last run of this kind was seen holding up its thread.
+    fn slow(&self) -> &Arc<AtomicBool> {
+        match self {
+            Self::Call(job) => &job.callable.slow,
+            Self::Errand(slow, _) => slow,
+        }
+    }
+}
+
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Job>,
+    queue: VecDeque<Task>,
     /// One for each thread that lives; `None` where a thread has ended.
     seats: Vec<Option<Seat>>,
     threads: usize,
@@ -67,7 +82,7 @@ struct Seat {
     /// Counts calls; a call is held up when the watch sees the same number twice.
     calls: u64,
     seen: u64,
-    running: Option<Arc<PyCallable>>,
+    running: Option<Arc<AtomicBool>>,
     /// Python's number of the thread.
     ident: c_long,
     /// When it began, for a tool that is expected to block.
@@ -88,8 +103,21 @@ impl ThreadLane {
 
     /// Queues a call. Never blocks and never attaches.
     pub(crate) fn push(&self, job: Job) {
+        self.queue(Task::Call(job));
+    }
+
+    /// Queues something else. `slow`: it was seen holding up its thread, and is expected to again.
+    pub(crate) fn run<F: FnOnce(Python<'_>) + Send + 'static>(
+        &self,
+        slow: Arc<AtomicBool>,
+        what: F,
+    ) {
+        self.queue(Task::Errand(slow, Box::new(what)));
+    }
+
+    fn queue(&self, task: Task) {
         let mut state = self.lock();
-        state.queue.push_back(job);
+        state.queue.push_back(task);
         self.look_after(&mut state);
     }
 
@@ -181,28 +209,30 @@ impl ThreadLane {
     fn work(&self, py: Python<'_>, seat: usize) {
         let ident = imports::get_ident(py).and_then(|ident| ident.call0()?.extract());
         self.lock().seat(seat).ident = ident.unwrap_or_default();
-        while let Some(job) = self.next(py, seat) {
+        while let Some(task) = self.next(py, seat) {
             // A panic ends its call, which unwinding answers, and neither the thread nor its seat.
-            let _ = catch_unwind(AssertUnwindSafe(|| run(py, job, &self.ending)));
+            let _ = catch_unwind(AssertUnwindSafe(|| match task {
+                Task::Call(job) => run(py, job, &self.ending),
+                Task::Errand(_, what) => {
+                    what(py);
+                    end_if_forked();
+                }
+            }));
         }
     }
 
     /// The next call for this thread: from the queue at once, or after sleeping. `None`: end.
-    fn next(&self, py: Python<'_>, seat: usize) -> Option<Job> {
+    fn next(&self, py: Python<'_>, seat: usize) -> Option<Task> {
         // The lock is never held while waiting for the interpreter, so taking it attached is safe.
         let mut state = self.lock();
-        let mut done = state.finish(seat);
+        state.finish(seat);
         loop {
-            if let Some(job) = state.take(seat) {
+            if let Some(task) = state.take(seat) {
                 // It may lead now what was queued while every thread was held up, and watched by none.
                 self.look_after(&mut state);
-                drop(state);
-                drop(done);
-                return Some(job);
+                return Some(task);
             }
             drop(state);
-            // Python objects go while attached and unlocked; dropping them may run anything.
-            drop(done.take());
             if py.detach(|| self.sleep(seat)) == Awake::End {
                 return None;
             }
@@ -315,35 +345,38 @@ impl State {
     }
 
     /// Takes the next call for this thread.
-    fn take(&mut self, seat: usize) -> Option<Job> {
+    fn take(&mut self, seat: usize) -> Option<Task> {
         if !self.can_continue(seat) {
             return None;
         }
-        let job = self.queue.pop_front()?;
-        let blocks = job.callable.expects_to_block();
+        let task = self.queue.pop_front()?;
+        let slow = task.slow();
+        let blocks = slow.load(Ordering::Relaxed);
+        let slow = slow.clone();
         let mine = self.seat(seat);
         mine.calls += 1;
-        mine.running = Some(job.callable.clone());
+        mine.running = Some(slow);
         mine.began = blocks.then(Instant::now);
         if blocks {
             self.stop_leading(seat);
         }
-        Some(job)
+        Some(task)
     }
 
-    /// A call is over. Gives back what is to be dropped outside the lock.
-    fn finish(&mut self, seat: usize) -> Option<Arc<PyCallable>> {
+    /// A call is over.
+    fn finish(&mut self, seat: usize) {
         let seat = self.seat(seat);
-        let callable = seat.running.take()?;
+        let Some(slow) = seat.running.take() else {
+            return;
+        };
         // Expected to block, and did not: it is quick again.
         if seat
             .began
             .take()
             .is_some_and(|began| began.elapsed() < PATIENCE)
         {
-            callable.slow.store(false, Ordering::Relaxed);
+            slow.store(false, Ordering::Relaxed);
         }
-        Some(callable)
     }
 
     fn stop_leading(&mut self, seat: usize) {
@@ -356,11 +389,11 @@ impl State {
     /// Threads that are still in the call they were in at the last look no longer lead.
     fn relieve_the_stuck(&mut self) {
         for seat in self.seats.iter_mut().flatten() {
-            let Some(callable) = &seat.running else {
+            let Some(slow) = &seat.running else {
                 continue;
             };
             if seat.seen == seat.calls {
-                callable.slow.store(true, Ordering::Relaxed);
+                slow.store(true, Ordering::Relaxed);
                 if std::mem::take(&mut seat.leading) {
                     self.leading -= 1;
                 }

@@ -4,6 +4,7 @@
 //! when it expires, instead of one a request.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -34,6 +35,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// What a connection waits for. One task owns a connection, so the fields need no ordering.
 #[derive(Debug)]
 pub(crate) struct Life {
+    /// The other end.
+    peer: Option<SocketAddr>,
     phase: AtomicU8,
     /// Milliseconds from `opened` to the begin of the phase; `UNKNOWN` until somebody looks.
     since: AtomicU64,
@@ -59,8 +62,9 @@ const STREAMING: u8 = 3;
 const UNKNOWN: u64 = u64::MAX;
 
 impl Life {
-    fn new() -> Self {
+    fn new(peer: Option<SocketAddr>) -> Self {
         Self {
+            peer,
             phase: AtomicU8::new(HEAD),
             since: AtomicU64::new(0),
             opened: Instant::now(),
@@ -71,6 +75,11 @@ impl Life {
             unread: AtomicBool::new(false),
             due: AtomicBool::new(false),
         }
+    }
+
+    /// The other end, where it has an address.
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
+        self.peer
     }
 
     /// A head has arrived. Until the guard is dropped the connection does not wait for another.
@@ -216,7 +225,7 @@ pub(crate) async fn serve(
     mut closing: watch::Receiver<bool>,
 ) {
     let limits = endpoint.limits().clone();
-    let life = Arc::new(Life::new());
+    let life = Arc::new(Life::new(stream.peer_addr().ok()));
     let io = Io {
         stream,
         life: life.clone(),

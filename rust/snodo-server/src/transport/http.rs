@@ -1,6 +1,6 @@
 //! Streamable HTTP: one endpoint that takes `POST`, and the status of each answer.
 //!
-//! The order of refusals is method, `Host` and `Origin`, media types, size, time; whatever needs the
+//! The order of refusals is method, `Host` and `Origin`, who it is, media types, size, time; whatever needs the
 //! message itself to be read is the core's. Every refusal is a JSON-RPC error without id.
 
 use std::pin::Pin;
@@ -17,7 +17,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use hyper::body::{Body as _, Incoming};
 use hyper_util::service::TowerToHyperService;
-use snodo_core::context::{Arrival, Header, Headers, Transport};
+use snodo_core::context::{Header, Headers};
 use snodo_core::error::{Error, Kind, code};
 use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Answer, Verdict, refuse};
@@ -28,6 +28,7 @@ use crate::service::{Prepared, Service};
 use crate::session::Sessions;
 use crate::transport::body::{self, Incomplete};
 use crate::transport::connection::{LastWords, Life};
+use crate::transport::identity::arrival;
 use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
@@ -108,40 +109,54 @@ impl Endpoint {
         if path != self.path && path.strip_suffix('/') != Some(&self.path) && !is_mail {
             return self.beside(request, life).await;
         }
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
         let gate = self.gate.admit(
             &parts.headers,
             parts.uri.authority().map(http::uri::Authority::as_str),
         );
-        let origin = gate.ok().flatten().cloned();
+        let (origin, gate) = (gate.ok().flatten().cloned(), gate.map(drop));
         if parts.method != Method::POST || gate.is_err() {
             leave_unread(life, &body);
         }
         let mail = self.mailboxes.as_ref().filter(|_| is_mail);
-        let mut response = match parts.method {
-            Method::POST | Method::GET if mail.is_some() => match (gate, mail) {
-                (Ok(_), Some(boxes)) => Box::pin(self.mail(boxes, parts, body, life)).await,
-                (Ok(_), None) => not_allowed(),
-                (Err(reason), _) => refusal(StatusCode::FORBIDDEN, reason.message()),
+        let denied = match &self.service.authenticator {
+            Some(authenticator) if gate.is_ok() => {
+                Box::pin(self.identify(authenticator, &mut parts, life)).await
+            }
+            _ => None,
+        };
+        if denied.is_some() {
+            leave_unread(life, &body);
+        }
+        let mut response = match denied {
+            Some(denial) => denial,
+            None => match parts.method {
+                Method::POST | Method::GET if mail.is_some() => match (gate, mail) {
+                    (Ok(_), Some(boxes)) => Box::pin(self.mail(boxes, parts, body, life)).await,
+                    (Ok(_), None) => not_allowed(),
+                    (Err(reason), _) => refusal(StatusCode::FORBIDDEN, reason.message()),
+                },
+                Method::POST => match gate {
+                    Ok(_) if heard > self.limits().head_bytes && self.is_oversized(&parts) => {
+                        refusal(
+                            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                            "HTTP request headers are too large",
+                        )
+                    }
+                    Ok(_) => self.post(parts, body, life).await,
+                    Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
+                },
+                Method::OPTIONS if cors::is_preflight(&parts.headers) => match gate {
+                    Ok(_) => preflight(&parts.headers),
+                    Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
+                },
+                Method::GET | Method::DELETE if self.has_sessions(&parts.headers) => match gate {
+                    Ok(_) if parts.method == Method::GET => self.get(parts, life),
+                    Ok(_) => self.delete(parts),
+                    Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
+                },
+                _ => not_allowed(),
             },
-            Method::POST => match gate {
-                Ok(_) if heard > self.limits().head_bytes && self.is_oversized(&parts) => refusal(
-                    StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-                    "HTTP request headers are too large",
-                ),
-                Ok(_) => self.post(parts, body, life).await,
-                Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
-            },
-            Method::OPTIONS if cors::is_preflight(&parts.headers) => match gate {
-                Ok(_) => preflight(&parts.headers),
-                Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
-            },
-            Method::GET | Method::DELETE if self.has_sessions(&parts.headers) => match gate {
-                Ok(_) if parts.method == Method::GET => self.get(&parts.headers, life),
-                Ok(_) => self.delete(&parts.headers),
-                Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
-            },
-            _ => not_allowed(),
         };
         if let Some(origin) = origin {
             cors::expose(origin, response.headers_mut());
@@ -158,7 +173,7 @@ impl Endpoint {
         text
     }
 
-    async fn post(&self, head: Parts, body: Incoming, life: &Arc<Life>) -> Response<Body> {
+    async fn post(&self, mut head: Parts, body: Incoming, life: &Arc<Life>) -> Response<Body> {
         if let Some(text) = unsupported(&head.headers) {
             leave_unread(life, &body);
             return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
@@ -176,7 +191,7 @@ impl Endpoint {
         };
         let takes_events = media::accepts_events(&head.headers);
         let head_accepts = head.headers.contains_key(ACCEPT);
-        let mut arrival = Arrival::new(Transport::Http);
+        let mut arrival = arrival(&mut head.extensions);
         let caller = self.caller(&head.headers, &mut arrival, takes_events);
         arrival.headers = Some(Arc::new(HttpHeaders(head.headers)));
         if let Some(messages) = self.service.batch(&text, &arrival) {

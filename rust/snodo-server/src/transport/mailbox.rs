@@ -15,6 +15,7 @@ use http::{Method, Response, StatusCode};
 use hyper::body::Incoming;
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::error::Error;
+use snodo_core::json::Json;
 use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Verdict, refuse};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -28,6 +29,7 @@ use crate::transport::http::{
     Body, Endpoint, HttpHeaders, empty, incomplete, leave_unread, not_allowed, refusal, respond,
     unsupported,
 };
+use crate::transport::identity::arrival;
 use crate::transport::media;
 use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{Events, Script, event};
@@ -54,6 +56,8 @@ impl Mailboxes {
 /// One client.
 struct Mailbox {
     out: Sender<Mail>,
+    /// Who opened its stream.
+    principal: Option<Json>,
     /// Who it is, once it has said so.
     client: Mutex<Option<Arc<Session>>>,
     /// Calls whose last message has not been sent.
@@ -102,27 +106,28 @@ impl Endpoint {
     pub(super) async fn mail(
         &self,
         boxes: &Arc<Mailboxes>,
-        parts: Parts,
+        mut parts: Parts,
         body: Incoming,
         life: &Arc<Life>,
     ) -> Response<Body> {
         match parts.method {
-            Method::GET if parts.uri.path() == STREAM => self.open_box(boxes, &parts, life),
+            Method::GET if parts.uri.path() == STREAM => self.open_box(boxes, parts, life),
             Method::POST if parts.uri.path() == MESSAGES => {
                 if let Some(text) = unsupported(&parts.headers) {
                     leave_unread(life, &body);
                     return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
                 }
+                let mut arrival = arrival(&mut parts.extensions);
                 let query = parts.uri.query().unwrap_or_default();
                 let key = query
                     .split('&')
                     .find_map(|pair| pair.strip_prefix("session="));
                 let found = key.and_then(|key| boxes.0.get(Key::read(key.as_bytes())?));
+                let found = found.filter(|mailbox| mailbox.principal == arrival.principal);
                 match (found, self.text(body, life).await) {
                     (_, Err(reason)) => incomplete(reason),
                     (None, _) => gone(),
                     (Some(mailbox), Ok(text)) => {
-                        let mut arrival = Arrival::new(Transport::Http);
                         arrival.headers = Some(Arc::new(HttpHeaders(parts.headers)));
                         self.deliver(&mailbox, &text, arrival).await;
                         empty(StatusCode::ACCEPTED)
@@ -133,7 +138,12 @@ impl Endpoint {
         }
     }
 
-    fn open_box(&self, boxes: &Arc<Mailboxes>, parts: &Parts, life: &Arc<Life>) -> Response<Body> {
+    fn open_box(
+        &self,
+        boxes: &Arc<Mailboxes>,
+        mut parts: Parts,
+        life: &Arc<Life>,
+    ) -> Response<Body> {
         if !media::accepts_events(&parts.headers) {
             return refusal(
                 StatusCode::NOT_ACCEPTABLE,
@@ -147,6 +157,7 @@ impl Endpoint {
         let (out, letters) = channel(PENDING);
         let mailbox = Arc::new(Mailbox {
             out,
+            principal: arrival(&mut parts.extensions).principal,
             client: Mutex::default(),
             running: AtomicUsize::new(0),
             used: Use::new(),
@@ -188,7 +199,7 @@ impl Endpoint {
             Prepared::Answer(answer) => answer,
             Prepared::Listen(listen) => self.service.deaf(&listen),
             Prepared::Open { answer, peer } => {
-                mailbox.become_client(Session::new(peer, None));
+                mailbox.become_client(Session::new(peer, mailbox.principal.clone()));
                 answer
             }
             Prepared::Settle {

@@ -7,6 +7,7 @@ pub(crate) mod connection;
 mod cors;
 mod framing;
 pub(crate) mod http;
+mod identity;
 mod kept;
 mod loose;
 pub(crate) mod mailbox;

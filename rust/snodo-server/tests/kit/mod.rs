@@ -100,6 +100,8 @@ fn server(limits: Limits, heartbeat: Option<Duration>, subscriptions: bool) -> (
         tools_cache: Cache::default(),
         resources_cache: Cache::default(),
         prompts_cache: Cache::default(),
+        authorized: false,
+        conceals_refusals: false,
         subscriptions,
     };
     let runtime = Runtime::new(

@@ -23,7 +23,7 @@ pub(super) fn write(
     let registry = &runtime.registry;
     let mut given_meta = None;
     match (target, value) {
-        (Target::Matcher(_), _) => return Err(target.failed()),
+        (Target::Matcher(_) | Target::Policy(_), _) => return Err(target.failed()),
         // Where the client can be asked, it was.
         (_, Value::InputRequired { .. }) => {
             let text = "Input-required result is not permitted for this operation";
@@ -95,7 +95,8 @@ fn tool<'a>(
         | Value::InputRequired { .. }
         | Value::ResourceRead { .. }
         | Value::PromptGet { .. }
-        | Value::Completion { .. } => return Err(target.invalid_result()),
+        | Value::Completion { .. }
+        | Value::Decisions(_) => return Err(target.invalid_result()),
     }
     Ok(None)
 }

@@ -24,7 +24,7 @@ pub(super) fn write(
     } = outcome;
     let mut given_meta = None;
     match (target, value) {
-        (Target::Matcher(_), _) => return Err(target.failed()),
+        (Target::Matcher(_) | Target::Policy(_), _) => return Err(target.failed()),
         (Target::Completion { .. }, Value::InputRequired { .. }) => {
             let text = "Input-required result is not permitted for this operation";
             return Err(Error::internal(text));
@@ -82,7 +82,8 @@ fn tool<'a>(
         | Value::InputRequired { .. }
         | Value::ResourceRead { .. }
         | Value::PromptGet { .. }
-        | Value::Completion { .. } => return Err(invalid_result()),
+        | Value::Completion { .. }
+        | Value::Decisions(_) => return Err(invalid_result()),
     }
     Ok(None)
 }
@@ -120,6 +121,10 @@ fn hints(
         if let Some(scope) = cache_scope {
             cache.scope = Scope::named(scope).ok_or_else(invalid)?;
         }
+    }
+    if runtime.settings.authorized {
+        // What one caller may read another may not.
+        cache.scope = Scope::Private;
     }
     cache_hints(cache, out);
     Ok(())
