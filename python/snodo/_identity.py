@@ -30,8 +30,8 @@ def checked(authenticate: Any) -> tuple[Callable[[Request], Any], bool]:
     """
     if not callable(authenticate) or isinstance(authenticate, type):
         raise ConfigurationError(
-            "Server authenticate must be a function of the request, such as snodo.auth.bearer({...}),"
-            f" not {callable_named(authenticate)}"
+            "Server authenticate must be a function of the request, such as"
+            f" snodo.auth.bearer({{...}}), not {callable_named(authenticate)}"
         )
     run, is_async = answers("authenticate", authenticate, ("request",))
 

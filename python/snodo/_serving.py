@@ -92,8 +92,6 @@ def http(
 
     def start() -> Serving:
         serving = _owning_signals(bind) if signals else bind()
-        if not runtime.authenticates and _is_public(serving.url):
-            _warn(f"whoever reaches {serving.url} may use all of it: Server(authenticate=...)")
         if on_started is not None and serving.url is not None:
             on_started(serving.url)
         return serving
@@ -126,18 +124,6 @@ def stdio(
         return serving
 
     return start
-
-
-def _is_public(url: str | None) -> bool:
-    """Tell whether other machines may reach a URL, whose host is an address."""
-    return url is not None and not url.startswith(
-        ("http://127.", "http://[::1]", "https://127.", "https://[::1]")
-    )
-
-
-def _warn(text: str) -> None:
-    if sys.stderr is not None:  # where `print` would take standard output instead
-        print(f"snodo: warning: {text}", file=sys.stderr, flush=True)
 
 
 def usage(name: str) -> str:

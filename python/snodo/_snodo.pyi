@@ -574,10 +574,6 @@ class Runtime:
     def detach_loop(self, event_loop: AbstractEventLoop) -> list[Task[Any]]:
         """Take the loop back, and give the tasks of its calls, cancelled."""
 
-    @property
-    def authenticates(self) -> bool:
-        """Whether somebody says who sends each HTTP request."""
-
     def handle(self, message: bytes, principal: bytes | None = None) -> bytes | None:
         """Serve one message of this principal (JSON); the answer, or None where there is none."""
 

@@ -55,10 +55,10 @@ class Request:
     Attributes:
         method: ``POST``, ``GET`` or ``DELETE``.
         path: Without the query.
-        headers: By name in lower case; the values of a repeated one joined with a comma. A byte that
-            is not ASCII is the character of its number.
-        peer: Address and port of the other end of the connection, which may be a proxy's; None where
-            it has none.
+        headers: By name in lower case; the values of a repeated one joined with a comma. A byte
+            that is not ASCII is the character of its number.
+        peer: Address and port of the other end of the connection, which may be a proxy's; None
+            where it has none.
     """
 
     method: str
@@ -74,7 +74,7 @@ class Request:
 _MESSAGES = {401: "Authentication required", 403: "Forbidden"}
 
 
-class Refusal(Exception):  # noqa: N818 - a word to the client, and no fault
+class Refusal(Exception):
     """Says that a request may not come in: raised or returned by what authenticates.
 
     The client is told status, challenge and message and nothing else.
@@ -164,7 +164,7 @@ def _hashed(key: str) -> bytes:
 class _Credential:
     """A function that finds the credential of a request and whose it is."""
 
-    __slots__ = ("_challenge", "_find", "_ask", "_label", "is_async")
+    __slots__ = ("_ask", "_challenge", "_find", "_label", "is_async")
 
     def __init__(
         self,

@@ -213,12 +213,9 @@ def _serve(options: argparse.Namespace) -> int:
 
     def started(url: str) -> None:
         log.say(server._start_line(url))
-        if not flags["stdio"] and not _is_loopback(flags["host"]):
-            log.say(
-                f"{flags['host']} is reachable from other machines and nothing asks callers who "
-                "they are; put a proxy that does in front, or bind 127.0.0.1",
-                warning=True,
-            )
+        exposed = None if flags["stdio"] else server._exposed(url)
+        if exposed is not None:
+            log.say(exposed, warning=True)
 
     try:
         if stdout_fd is not None:
@@ -274,10 +271,6 @@ def _take_stdout() -> int:
         return take_stdout()
     except OSError:
         raise _Misuse("standard output is closed") from None
-
-
-def _is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1", "[::1]") or host.startswith("127.")
 
 
 # --- inspect, call, check ----------------------------------------------------------------------

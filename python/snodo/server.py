@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Secret: TypeAlias = bytes | str
     Policy: TypeAlias = Callable[
         [Literal["discovery", "invocation"], Component, Context],
-        Error | None | Awaitable[Error | None],
+        Error | Awaitable[Error | None] | None,
     ]
     Principal: TypeAlias = str | dict[str, Any]
     Verdict: TypeAlias = Principal | Refusal | None
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
             component: Component,
             context: Context,
             /,
-        ) -> Error | None | Awaitable[Error | None]:
+        ) -> Error | Awaitable[Error | None] | None:
             """Return None to allow; return or raise an Error to refuse."""
 
     class ValidatorLike(Protocol):
@@ -541,7 +541,7 @@ class Server:
             allowed_hosts=allowed_hosts,
             allowed_origins=allowed_origins,
             legacy_sse=legacy_sse,
-            on_started=on_started,
+            on_started=self._warn if on_started is None else on_started,
         )
         await _serving.serve(runtime, start, self._lifespan)
 
@@ -575,8 +575,28 @@ class Server:
         return function
 
     def _say(self, url: str) -> None:
-        if sys.stderr is not None:  # where `print` would take standard output instead
-            print(f"snodo: {self._start_line(url)}", file=sys.stderr, flush=True)
+        _print(self._start_line(url))
+        self._warn(url)
+
+    def _warn(self, url: str) -> None:
+        """Warn of a URL that anybody may use."""
+        exposed = self._exposed(url)
+        if exposed is not None:
+            _print(f"warning: {exposed}")
+
+    def _exposed(self, url: str) -> str | None:
+        """Say what is dangerous about serving there, if anything is."""
+        if self._authenticate is not None or "://127." in url or "://[::1]" in url:
+            return None
+        from urllib.parse import urlsplit
+
+        host = urlsplit(url).hostname
+        if not host:  # a socket of this machine
+            return None
+        return (
+            f"{host} is reachable from other machines and nothing asks callers who they are: give"
+            " Server(authenticate=...), put a proxy that does in front, or bind 127.0.0.1"
+        )
 
     def _start_line(self, url: str) -> str:
         """Say what is served, and where."""
@@ -695,6 +715,11 @@ class Server:
         from ._validator import held
 
         return [held(spec, self._validator) for spec in specs]
+
+
+def _print(text: str) -> None:
+    if sys.stderr is not None:  # where `print` would take standard output instead
+        print(f"snodo: {text}", file=sys.stderr, flush=True)
 
 
 def _needs_loop(offered: dict[str, list[Any]]) -> bool:

@@ -39,6 +39,7 @@ NAMES = [
     "Text",
     "Tool",
     "ToolError",
+    "auth",
     "current_context",
     "elicit",
     "prompt",

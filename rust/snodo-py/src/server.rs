@@ -132,12 +132,6 @@ impl PyRuntime {
         self.event_loop.is_attached()
     }
 
-    /// Whether somebody says who sends each HTTP request.
-    #[getter]
-    fn authenticates(&self) -> bool {
-        self.service.authenticates()
-    }
-
     /// The revisions served, newest first.
     #[getter]
     fn versions(&self) -> Vec<&'static str> {

@@ -164,11 +164,6 @@ impl Service {
         self
     }
 
-    /// Whether it asks who sends an HTTP request.
-    pub fn authenticates(&self) -> bool {
-        self.authenticator.is_some()
-    }
-
     /// What callers are held to.
     pub fn limits(&self) -> &Limits {
         &self.limits
