@@ -54,8 +54,16 @@ def told(request):
     return KNOWN.get(token)
 
 
-ODD = {"five": 5, "true": True, "false": False, "list": ["a"], "empty": "", "object": {"a": object()},
-       "nan": {"a": float("nan")}, "large": "x" * 20_000}
+ODD = {
+    "five": 5,
+    "true": True,
+    "false": False,
+    "list": ["a"],
+    "empty": "",
+    "object": {"a": object()},
+    "nan": {"a": float("nan")},
+    "large": "x" * 20_000,
+}
 
 
 async def told_async(request):
