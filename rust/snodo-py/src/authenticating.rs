@@ -44,7 +44,7 @@ impl Authenticate for PyAuthenticator {
                 key,
             });
         } else {
-            self.threads.run(self.slow.clone(), move |py| {
+            self.threads.errand(self.slow.clone(), move |py| {
                 if !sender.is_closed() {
                     let _ = sender.send(asked(py, &function, &head));
                 }

@@ -22,6 +22,7 @@ use pyo3::types::PyTuple;
 use pyo3::{ffi, intern};
 
 use super::Job;
+use crate::callable::PyCallable;
 use crate::imports;
 use crate::serving::end_if_forked;
 
@@ -50,8 +51,12 @@ pub(crate) struct ThreadLane {
 /// What is run.
 enum Task {
     Call(Job),
-    Errand(Arc<AtomicBool>, Box<dyn FnOnce(Python<'_>) + Send>),
+    Errand(Arc<AtomicBool>, Errand),
 }
+
+/// Something that somebody else waits for, who learns from it what became of it. It is told whether the
+/// process is about to end.
+type Errand = Box<dyn FnOnce(Python<'_>, &AtomicBool) + Send>;
 
 impl Task {
     /// Whether the last run of this kind was seen holding up its thread.
@@ -107,12 +112,18 @@ impl ThreadLane {
     }
 
     /// Queues something else. `slow`: it was seen holding up its thread, and is expected to again.
-    pub(crate) fn run<F: FnOnce(Python<'_>) + Send + 'static>(
+    pub(crate) fn errand<F: FnOnce(Python<'_>) + Send + 'static>(
         &self,
         slow: Arc<AtomicBool>,
         what: F,
     ) {
-        self.queue(Task::Errand(slow, Box::new(what)));
+        self.queue(Task::Errand(slow, Box::new(|py, _| what(py))));
+    }
+
+    /// Queues a function of no argument that a coroutine of this callable waits for.
+    pub(crate) fn run(&self, callable: &Arc<PyCallable>, function: Py<PyAny>) {
+        let what = move |py: Python<'_>, ending: &AtomicBool| run_errand(py, &function, ending);
+        self.queue(Task::Errand(callable.slow.clone(), Box::new(what)));
     }
 
     fn queue(&self, task: Task) {
@@ -214,7 +225,7 @@ impl ThreadLane {
             let _ = catch_unwind(AssertUnwindSafe(|| match task {
                 Task::Call(job) => run(py, job, &self.ending),
                 Task::Errand(_, what) => {
-                    what(py);
+                    what(py, &self.ending);
                     end_if_forked();
                 }
             }));
@@ -417,6 +428,16 @@ fn interrupt(py: Python<'_>, ident: c_long) {
 /// Whether a function ended because it saw that it was to stop.
 fn is_cancelled(py: Python<'_>, error: &PyErr) -> bool {
     imports::cancelled(py).is_ok_and(|kind| error.is_instance(py, kind))
+}
+
+/// It tells whoever waits what became of it, so that only what `end` raised comes out here.
+fn run_errand(py: Python<'_>, function: &Py<PyAny>, ending: &AtomicBool) {
+    let done = function.call0(py);
+    if let Err(error) = done
+        && !ending.load(Ordering::Relaxed)
+    {
+        error.write_unraisable(py, None);
+    }
 }
 
 fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {
