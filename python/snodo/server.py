@@ -18,6 +18,7 @@ __all__ = ["Cache", "Server"]
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
+    from os import PathLike
     from types import FrameType
     from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ._snodo import Context, Hub, Runtime
     from ._subject import Declaration
     from ._subscriptions import Source
+    from ._worker import Worker
     from .auth import Component, Refusal, Request
     from .errors import Error
 
@@ -220,6 +222,8 @@ class Server:
         self._made: Runtime | None = None
         self._making = allocate_lock()
         self._own_hub: Hub | None = None
+        self._worker: Worker | None = None
+        """What this process knows of others that serve together with it."""
 
     def __repr__(self) -> str:
         """Show what is served."""
@@ -483,12 +487,20 @@ class Server:
         allowed_hosts: Sequence[str] | None = None,
         allowed_origins: Sequence[str] | None = None,
         legacy_sse: bool = False,
+        uds: str | PathLike[str] | None = None,
+        ssl_certfile: str | PathLike[str] | None = None,
+        ssl_keyfile: str | PathLike[str] | None = None,
+        ssl_keyfile_password: str | None = None,
+        ssl_ca_certs: str | PathLike[str] | None = None,
         threads: int | None = None,
         debug: bool = False,
         stdout_fd: int | None = None,
         on_started: Callable[[str], None] | None = None,
     ) -> None:
         """Serve until Ctrl-C, SIGTERM or the end of input; block meanwhile.
+
+        This process serves alone. Several that serve together, and one that starts again when files
+        change, are the command line's: ``python -m snodo serve app.py --workers 4``.
 
         Args:
             transport: ``stdio`` or ``http``. None means stdio when standard input is a pipe; on a
@@ -500,6 +512,13 @@ class Server:
             allowed_origins: ``Origin`` values accepted beside the loopback ones.
             legacy_sse: Whether hosts that only know HTTP+SSE of 2024-11-05 are served too, at
                 ``/sse`` and ``/messages``.
+            uds: A Unix socket to make and serve on, in place of host and port.
+            ssl_certfile: The server's certificate and those between it and an authority, in PEM
+                form: then ``https`` is served.
+            ssl_keyfile: Its private key, in PEM form; None means that it is in the same file.
+            ssl_keyfile_password: What opens that key, if it is encrypted (PKCS #8).
+            ssl_ca_certs: Certificates of authorities, in PEM form: then clients need a certificate
+                of one of them.
             threads: Most threads for plain functions; None for the server's own setting.
             debug: Show exceptions of tools to the client.
             stdout_fd: The protocol's descriptor, when standard output was taken already.
@@ -533,6 +552,11 @@ class Server:
                 allowed_hosts=allowed_hosts,
                 allowed_origins=allowed_origins,
                 legacy_sse=legacy_sse,
+                uds=None if uds is None else str(uds),
+                tls=_serving.tls_files(
+                    ssl_certfile, ssl_keyfile, ssl_keyfile_password, ssl_ca_certs
+                ),
+                worker=self._worker,
                 signals=True,
                 on_started=self._say if on_started is None else on_started,
             )
@@ -550,6 +574,11 @@ class Server:
         allowed_hosts: Sequence[str] | None = None,
         allowed_origins: Sequence[str] | None = None,
         legacy_sse: bool = False,
+        uds: str | PathLike[str] | None = None,
+        ssl_certfile: str | PathLike[str] | None = None,
+        ssl_keyfile: str | PathLike[str] | None = None,
+        ssl_keyfile_password: str | None = None,
+        ssl_ca_certs: str | PathLike[str] | None = None,
         on_started: Callable[[str], None] | None = None,
     ) -> None:
         """Serve HTTP on the running loop until cancelled. Signals stay the caller's.
@@ -562,6 +591,13 @@ class Server:
             allowed_origins: ``Origin`` values accepted beside the loopback ones.
             legacy_sse: Whether hosts that only know HTTP+SSE of 2024-11-05 are served too, at
                 ``/sse`` and ``/messages``.
+            uds: A Unix socket to make and serve on, in place of host and port.
+            ssl_certfile: The server's certificate and those between it and an authority, in PEM
+                form: then ``https`` is served.
+            ssl_keyfile: Its private key, in PEM form; None means that it is in the same file.
+            ssl_keyfile_password: What opens that key, if it is encrypted (PKCS #8).
+            ssl_ca_certs: Certificates of authorities, in PEM form: then clients need a certificate
+                of one of them.
             on_started: Called with the URL once it is served.
 
         Raises:
@@ -580,6 +616,8 @@ class Server:
             allowed_hosts=allowed_hosts,
             allowed_origins=allowed_origins,
             legacy_sse=legacy_sse,
+            uds=None if uds is None else str(uds),
+            tls=_serving.tls_files(ssl_certfile, ssl_keyfile, ssl_keyfile_password, ssl_ca_certs),
             on_started=self._warn if on_started is None else on_started,
         )
         await _serving.serve(runtime, start, self._lifespan)

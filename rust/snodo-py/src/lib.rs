@@ -44,7 +44,7 @@ mod _snodo {
     #[pymodule_export]
     use super::schema::{check_schema, uri_template_error, uri_template_matches, validate};
     #[pymodule_export]
-    use super::server::PyRuntime;
+    use super::server::{PyRuntime, listen};
     #[pymodule_export]
     use super::serving::PyServing;
 }

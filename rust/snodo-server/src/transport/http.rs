@@ -22,11 +22,14 @@ use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Answer, Verdict, refuse};
 
 use crate::cancel::CancelToken;
+use crate::fleet::Fleet;
+use crate::fleet::words::WORDS;
 use crate::said::Speech;
 use crate::service::{Prepared, Service};
 use crate::session::Sessions;
 use crate::transport::body::{self, Incoming, Incomplete};
 use crate::transport::connection::{LastWords, Life};
+use crate::transport::handover::Vouched;
 use crate::transport::identity::arrival;
 use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
@@ -35,7 +38,7 @@ use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{self, First};
 use crate::transport::{cors, media};
 
-const CLOSING: &str = "Server is shutting down";
+pub(super) const CLOSING: &str = "Server is shutting down";
 
 /// What is served under an address.
 pub(crate) struct Endpoint {
@@ -49,11 +52,21 @@ pub(crate) struct Endpoint {
     gate: Gate,
     beside: TowerToHyperService<Router>,
     last_words: LastWords,
+    /// The processes that serve together with this one.
+    pub(crate) fleet: Option<Arc<Fleet>>,
 }
 
 impl Endpoint {
     /// `legacy_sse`: HTTP+SSE of 2024-11-05 is served too.
-    pub(crate) fn new(service: Arc<Service>, path: &str, gate: Gate, legacy_sse: bool) -> Self {
+    pub(crate) fn new(
+        service: Arc<Service>,
+        path: &str,
+        gate: Gate,
+        legacy_sse: bool,
+        fleet: Option<Arc<Fleet>>,
+    ) -> Self {
+        let limits = service.limits();
+        let worker = fleet.as_ref().map(|fleet| fleet.member.index);
         let beside = Router::new()
             .route("/healthz", get(async || ()))
             // Reached only while requests are taken: at shutdown connections close.
@@ -66,9 +79,9 @@ impl Endpoint {
                 response.map(Stream::new)
             });
         Self {
-            sessions: Arc::new(Sessions::new(service.limits())),
+            sessions: Arc::new(Sessions::new(limits, worker)),
             loose: Arc::new(Loose::new()),
-            mailboxes: legacy_sse.then(|| Arc::new(Mailboxes::new(service.limits()))),
+            mailboxes: legacy_sse.then(|| Arc::new(Mailboxes::new(limits, worker))),
             service,
             path: path.trim_end_matches('/').to_owned(),
             gate,
@@ -85,6 +98,7 @@ impl Endpoint {
                 ),
                 closing: last_word("503 Service Unavailable", &Error::internal(CLOSING)),
             },
+            fleet,
         }
     }
 
@@ -104,11 +118,17 @@ impl Endpoint {
     ) -> Response<Body> {
         let (heard, _request) = life.begin();
         let path = request.uri().path();
+        if life.is_from_worker() && path == WORDS {
+            return Box::pin(self.hear(request.into_body(), life)).await;
+        }
         let is_mail = self.mailboxes.is_some() && (path == STREAM || path == MESSAGES);
         if path != self.path && path.strip_suffix('/') != Some(&self.path) && !is_mail {
             return self.beside(request, life).await;
         }
         let (mut parts, body) = request.into_parts();
+        if life.is_from_worker() {
+            Vouched::unpack(&mut parts);
+        }
         let gate = self.gate.admit(
             &parts.headers,
             parts.uri.authority().map(http::uri::Authority::as_str),
@@ -119,7 +139,8 @@ impl Endpoint {
         }
         let mail = self.mailboxes.as_ref().filter(|_| is_mail);
         let denied = match &self.service.authenticator {
-            Some(authenticator) if gate.is_ok() => {
+            // Another worker has asked already.
+            Some(authenticator) if gate.is_ok() && !life.is_from_worker() => {
                 Box::pin(self.identify(authenticator, &mut parts, life)).await
             }
             _ => None,
@@ -136,7 +157,11 @@ impl Endpoint {
                     (Err(reason), _) => refusal(StatusCode::FORBIDDEN, reason.message()),
                 },
                 Method::POST => match gate {
-                    Ok(()) if heard > self.limits().head_bytes && self.is_oversized(&parts) => {
+                    Ok(())
+                        if heard > self.limits().head_bytes
+                            && !life.is_from_worker()
+                            && self.is_oversized(&parts) =>
+                    {
                         refusal(
                             StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
                             "HTTP request headers are too large",
@@ -150,8 +175,7 @@ impl Endpoint {
                     Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
                 },
                 Method::GET | Method::DELETE if self.has_sessions(&parts.headers) => match gate {
-                    Ok(()) if parts.method == Method::GET => self.get(parts, life),
-                    Ok(()) => self.delete(parts),
+                    Ok(()) => Box::pin(self.of_session(parts, life)).await,
                     Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
                 },
                 _ => not_allowed(),
@@ -161,6 +185,17 @@ impl Endpoint {
             cors::expose(origin, response.headers_mut());
         }
         response
+    }
+
+    /// A request without a message.
+    async fn of_session(&self, head: Parts, life: &Arc<Life>) -> Response<Body> {
+        if let Some(worker) = self.session_elsewhere(&head.headers, life) {
+            self.hand_over(worker, head, Bytes::new(), life).await
+        } else if head.method == Method::GET {
+            self.get(&head, life)
+        } else {
+            self.delete(&head)
+        }
     }
 
     /// The body of a request, or the answer to one that has none.
@@ -176,7 +211,7 @@ impl Endpoint {
         text
     }
 
-    async fn post(&self, mut head: Parts, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
+    async fn post(&self, head: Parts, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
         if let Some(text) = unsupported(&head.headers) {
             leave_unread(life, &body);
             return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
@@ -192,9 +227,12 @@ impl Endpoint {
             Ok(text) => text,
             Err(reason) => return incomplete(reason),
         };
+        if let Some(worker) = self.session_elsewhere(&head.headers, life) {
+            return Box::pin(self.hand_over(worker, head, text, life)).await;
+        }
         let takes_events = media::accepts_events(&head.headers);
         let head_accepts = head.headers.contains_key(ACCEPT);
-        let mut arrival = arrival(&mut head.extensions);
+        let mut arrival = arrival(&head.extensions);
         let caller = self.caller(&head.headers, &mut arrival, takes_events);
         arrival.headers = Some(Arc::new(HttpHeaders(head.headers)));
         if let Some(messages) = self.service.batch(&text, &arrival) {

@@ -59,10 +59,10 @@ impl Endpoint {
 }
 
 /// What is known of a message that came with a request.
-pub(super) fn arrival(extensions: &mut Extensions) -> Arrival {
-    let principal = extensions.remove::<Principal>();
+pub(super) fn arrival(extensions: &Extensions) -> Arrival {
+    let principal = extensions.get::<Principal>();
     Arrival {
-        principal: principal.map(|principal| principal.0),
+        principal: principal.map(|principal| principal.0.clone()),
         ..Arrival::new(Transport::Http)
     }
 }

@@ -48,8 +48,8 @@ const PENDING: usize = 64;
 pub(crate) struct Mailboxes(Store<Mailbox>);
 
 impl Mailboxes {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        Self(Store::new(limits.sessions, limits.session_idle))
+    pub(crate) fn new(limits: &Limits, worker: Option<u8>) -> Self {
+        Self(Store::new(limits.sessions, limits.session_idle).of_worker(worker))
     }
 }
 
@@ -106,27 +106,32 @@ impl Endpoint {
     pub(super) async fn mail(
         &self,
         boxes: &Arc<Mailboxes>,
-        mut parts: Parts,
+        parts: Parts,
         body: impl Incoming,
         life: &Arc<Life>,
     ) -> Response<Body> {
         match parts.method {
-            Method::GET if parts.uri.path() == STREAM => self.open_box(boxes, parts, life),
+            Method::GET if parts.uri.path() == STREAM => self.open_box(boxes, &parts, life),
             Method::POST if parts.uri.path() == MESSAGES => {
                 if let Some(text) = unsupported(&parts.headers) {
                     leave_unread(life, &body);
                     return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
                 }
-                let mut arrival = arrival(&mut parts.extensions);
+                let mut arrival = arrival(&parts.extensions);
                 let query = parts.uri.query().unwrap_or_default();
                 let key = query
                     .split('&')
                     .find_map(|pair| pair.strip_prefix("session="));
-                let found = key.and_then(|key| boxes.0.get(Key::read(key.as_bytes())?));
+                let key = key.and_then(|key| Key::read(key.as_bytes()));
+                let found = key.and_then(|key| boxes.0.get(key));
                 let found = found.filter(|mailbox| mailbox.principal == arrival.principal);
+                let elsewhere = self.elsewhere(key, life);
                 match (found, self.text(body, life).await) {
                     (_, Err(reason)) => incomplete(reason),
-                    (None, _) => gone(),
+                    (None, Ok(text)) => match elsewhere {
+                        Some(worker) => self.hand_over(worker, parts, text, life).await,
+                        None => gone(),
+                    },
                     (Some(mailbox), Ok(text)) => {
                         arrival.headers = Some(Arc::new(HttpHeaders(parts.headers)));
                         self.deliver(&mailbox, &text, arrival).await;
@@ -138,12 +143,7 @@ impl Endpoint {
         }
     }
 
-    fn open_box(
-        &self,
-        boxes: &Arc<Mailboxes>,
-        mut parts: Parts,
-        life: &Arc<Life>,
-    ) -> Response<Body> {
+    fn open_box(&self, boxes: &Arc<Mailboxes>, parts: &Parts, life: &Arc<Life>) -> Response<Body> {
         if !media::accepts_events(&parts.headers) {
             return refusal(
                 StatusCode::NOT_ACCEPTABLE,
@@ -157,7 +157,7 @@ impl Endpoint {
         let (out, letters) = channel(PENDING);
         let mailbox = Arc::new(Mailbox {
             out,
-            principal: arrival(&mut parts.extensions).principal,
+            principal: arrival(&parts.extensions).principal,
             client: Mutex::default(),
             running: AtomicUsize::new(0),
             used: Use::new(),

@@ -6,6 +6,7 @@ mod body;
 pub(crate) mod connection;
 mod cors;
 mod framing;
+pub(crate) mod handover;
 pub(crate) mod http;
 mod identity;
 mod kept;
@@ -15,6 +16,7 @@ mod media;
 pub(crate) mod origin;
 mod output;
 mod sessions;
+pub(crate) mod socket;
 mod sse;
 mod stdio;
 

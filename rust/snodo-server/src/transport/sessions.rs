@@ -102,13 +102,16 @@ impl Endpoint {
 
     /// The session that a request names, and its key.
     fn named(&self, headers: &HeaderMap, arrival: &Arrival) -> Option<(Key, Arc<Session>)> {
-        let mut values = headers.get_all(SESSION).iter();
-        let (Some(value), None) = (values.next(), values.next()) else {
-            return None;
-        };
-        let key = Key::read(value.as_bytes().trim_ascii())?;
+        let key = key(headers)?;
         let session = self.sessions.get(key, arrival.principal.as_ref())?;
         Some((key, session))
+    }
+
+    /// Which other worker has the session that a request names.
+    pub(super) fn session_elsewhere(&self, headers: &HeaderMap, life: &Life) -> Option<u8> {
+        self.fleet.as_ref()?;
+        let key = key(headers).filter(|_| self.has_sessions(headers));
+        self.elsewhere(key, life)
     }
 
     /// Whether a request names a session, in a revision that may have some. Others ignore the header.
@@ -235,8 +238,8 @@ impl Endpoint {
     }
 
     /// The stream of a session that belongs to no request, or the rest of one that a client lost.
-    pub(super) fn get(&self, mut head: Parts, life: &Arc<Life>) -> Response<Body> {
-        let arrival = arrival(&mut head.extensions);
+    pub(super) fn get(&self, head: &Parts, life: &Arc<Life>) -> Response<Body> {
+        let arrival = arrival(&head.extensions);
         let headers = &head.headers;
         if !media::accepts_events(headers) {
             return refusal(
@@ -280,8 +283,8 @@ impl Endpoint {
     }
 
     /// Ends a session.
-    pub(super) fn delete(&self, mut head: Parts) -> Response<Body> {
-        let arrival = arrival(&mut head.extensions);
+    pub(super) fn delete(&self, head: &Parts) -> Response<Body> {
+        let arrival = arrival(&head.extensions);
         let headers = &head.headers;
         if let Some(refusal) = self.unheard_of(headers) {
             return refusal;
@@ -298,6 +301,15 @@ impl Endpoint {
     fn record(&self, session: Arc<Session>) -> Record {
         Record::new(self.sessions.clone(), session, self.limits())
     }
+}
+
+/// The key in a request's header.
+fn key(headers: &HeaderMap) -> Option<Key> {
+    let mut values = headers.get_all(SESSION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return None;
+    };
+    Key::read(value.as_bytes().trim_ascii())
 }
 
 fn answered(answer: Option<Answer>) -> Response<Body> {
