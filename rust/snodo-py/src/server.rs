@@ -54,6 +54,13 @@ pub(crate) struct PyRuntime {
     waits: bool,
 }
 
+impl PyRuntime {
+    /// What answers its messages.
+    pub(crate) fn service(&self) -> Arc<Service> {
+        self.service.clone()
+    }
+}
+
 #[pymethods]
 impl PyRuntime {
     #[new]
