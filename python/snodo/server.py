@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ._asgi import App
     from ._changes import Changes
     from ._composing import Composer, Overrides
+    from ._extension_spec import ExtensionSpec
     from ._guest import Guest
     from ._layers import Layer, Middleware
     from ._signature import ToolSpec
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from ._worker import Worker
     from .auth import Component, Refusal, Request
     from .errors import Error
+    from .extension import Extension
 
     Secret: TypeAlias = bytes | str
     Policy: TypeAlias = Callable[
@@ -102,7 +104,7 @@ class Server:
         conceal_refusals: bool = False,
         authenticate: Authenticator | None = None,
         middleware: Sequence[Middleware] = (),
-        extensions: Sequence[Any] = (),
+        extensions: Sequence[Extension] = (),
         instrument: Sequence[Any] = (),
         metrics: bool = False,
         access_log: bool = False,
@@ -149,7 +151,8 @@ class Server:
                 raised or returned, refuses. See `snodo.auth.bearer` and `snodo.auth.api_key`.
             middleware: What surrounds every component, outermost first: functions of
                 ``(context, arguments, call_next)``, or pairs of one and a dict of its options.
-            extensions: Extensions of the protocol.
+            extensions: What is added to the protocol; of those that put something around requests
+                the first is outermost.
             instrument: Sinks that are told what happens.
             metrics: Whether ``/metrics`` is served beside the endpoint.
             access_log: Whether each request becomes a line of JSON in the log.
@@ -210,7 +213,7 @@ class Server:
 
             site = Site(frame_location(sys._getframe(1)), f"server {name!r}")
             self._middleware = _layers.declared(middleware, site)
-        self._extensions = tuple(extensions)
+        self._extensions = self._extended(extensions)
         self._instrument = tuple(instrument)
         self._metrics = metrics
         self._access_log = access_log
@@ -809,6 +812,13 @@ class Server:
             "metrics": self._metrics,
             "access_log": self._access_log,
         }
+
+    def _extended(self, extensions: Any) -> list[ExtensionSpec]:
+        if isinstance(extensions, (tuple, list)) and not extensions:
+            return []
+        from ._extension_spec import specs
+
+        return specs(extensions, self._protocols)
 
     def _hub(self) -> Hub:
         """Give the hub: the one the server was given, or its own, made when first asked for."""

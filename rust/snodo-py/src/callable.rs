@@ -92,6 +92,8 @@ pub(crate) enum Kind {
     Matcher,
     /// What decides who sees and uses the others.
     Policy,
+    /// What an extension has to say.
+    Extension,
 }
 
 impl PyCallable {
@@ -137,6 +139,16 @@ impl PyCallable {
         let Policy(function, is_async, name) = policy;
         let passing = Passing::Policy(Box::new(components));
         Self::new(function, is_async, name, Kind::Policy, passing, terms)
+    }
+
+    /// Reads what an extension of this name has to say: a function, and whether it is a coroutine.
+    pub(crate) fn callback(
+        spec: &Bound<'_, PyAny>,
+        id: &str,
+        passing: Passing,
+        terms: &Terms,
+    ) -> PyResult<Self> {
+        Self::of(spec, id.to_owned(), Kind::Extension, passing, terms)
     }
 
     fn of(

@@ -11,7 +11,7 @@ use snodo_core::dialect::Dialect;
 use snodo_core::envelope::Id;
 use snodo_core::error::Error;
 use snodo_core::pipeline::{self, Answer, Verdict};
-use snodo_core::subscription::{Filter, Listen};
+use snodo_core::subscription::{Change, Event, Filter, Listen};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
@@ -30,6 +30,10 @@ pub struct Listening {
     dialect: &'static dyn Dialect,
     id: Id,
     accepted: Filter,
+    /// Who asked, where events of extensions are accepted.
+    context: Option<Arc<Context>>,
+    /// An event of an extension, until that has put it into words.
+    wording: Option<Wording>,
     stage: Stage,
     /// Whether the server ends it.
     ending: bool,
@@ -37,14 +41,12 @@ pub struct Listening {
 }
 
 enum Stage {
-    /// What may be heard of is asked for, and then the source.
-    Asking(Asking),
     Opening(Opening),
     Open(Box<dyn Feed>),
     Over,
 }
 
-type Asking = Pin<Box<dyn Future<Output = Result<Opening, Answer>> + Send>>;
+type Wording = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Error>> + Send>>;
 
 /// Events in a row that a source may give against the filter before others have their turn.
 const STRAYS: usize = 64;
@@ -56,31 +58,41 @@ impl Listening {
         request: Listen,
         place: OwnedSemaphorePermit,
     ) -> Self {
-        let Listen { context, filter } = request;
         let limit = service.limits().call_timeout;
-        let (dialect, id) = (context.dialect, context.id.clone());
-        let stage = if service.is_authorized() && !filter.resource_subscriptions.is_empty() {
+        let (dialect, id) = (request.context.dialect, request.context.id.clone());
+        // Known beforehand, if nothing has to be asked.
+        let context = request
+            .before
+            .is_some()
+            .then(|| Arc::new(request.context.retained()));
+        let guarded = service.is_authorized() && !request.filter.resource_subscriptions.is_empty();
+        let opening: Opening = if request.before.is_some() || guarded {
             let service = service.clone();
-            Stage::Asking(Box::pin(async move {
-                let heard = service.heard(filter, &context);
-                let filter = match limit {
-                    None => heard.await,
-                    Some(limit) => timeout(limit, heard).await.unwrap_or_else(|_| {
-                        let error = Error::internal("Request execution timed out");
-                        Err(pipeline::refuse(Some(&context.id), &error, Verdict::Late))
-                    }),
-                }?;
-                Ok(Box::pin(open(source, filter, context, limit)) as Opening)
-            }))
+            Box::pin(async move {
+                let Listen {
+                    context,
+                    mut filter,
+                    ..
+                } = service.settled(request).await?;
+                if guarded {
+                    filter = service.audible(filter, &context).await?;
+                }
+                open(source, filter, context, limit).await
+            })
         } else {
-            Stage::Opening(Box::pin(open(source, filter, context, limit)))
+            let Listen {
+                context, filter, ..
+            } = request;
+            Box::pin(open(source, filter, context, limit))
         };
         Self {
             service,
             dialect,
             id,
             accepted: Filter::default(),
-            stage,
+            context,
+            wording: None,
+            stage: Stage::Opening(opening),
             ending: false,
             _place: place,
         }
@@ -133,7 +145,26 @@ impl Listening {
             unreachable!("only an open feed is asked for events");
         };
         for _ in 0..STRAYS {
+            if let Some(wording) = &mut self.wording {
+                let worded = ready!(wording.as_mut().poll(task));
+                self.wording = None;
+                match worded {
+                    Ok(Some(notification)) => return Poll::Ready(Said::Notice(notification)),
+                    Ok(None) => {}
+                    Err(error) => return Poll::Ready(self.failed(&error)),
+                }
+            }
             let end = match feed.poll_event(task) {
+                Poll::Ready(Some(Ok(event)))
+                    if matches!(event.change, Change::Extension(_))
+                        && self.accepted.selects(&event) =>
+                {
+                    self.wording = self
+                        .context
+                        .clone()
+                        .map(|context| word(&self.service, context, event));
+                    continue;
+                }
                 Poll::Ready(Some(Ok(event))) if self.accepted.selects(&event) => {
                     return Poll::Ready(Said::Notice(self.dialect.tell(&self.id, &event)));
                 }
@@ -147,6 +178,13 @@ impl Listening {
         }
         task.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    fn failed(&mut self, error: &Error) -> Said {
+        if let Stage::Open(feed) = std::mem::replace(&mut self.stage, Stage::Over) {
+            feed.close(End::Failed);
+        }
+        self.refused(error)
     }
 
     fn closed(&mut self, end: End) -> Said {
@@ -171,14 +209,6 @@ impl Stream for Listening {
 
     fn poll_next(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Said>> {
         let this = self.get_mut();
-        if let Stage::Asking(asking) = &mut this.stage {
-            match asking.as_mut().poll(task) {
-                Poll::Ready(Ok(opening)) => this.stage = Stage::Opening(opening),
-                Poll::Ready(Err(answer)) => return Poll::Ready(Some(this.answer(answer))),
-                Poll::Pending if this.ending => return Poll::Ready(Some(this.too_late())),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
         let said = match &mut this.stage {
             Stage::Opening(opening) => match opening.as_mut().poll(task) {
                 Poll::Ready(opened) => this.opened(opened),
@@ -186,7 +216,7 @@ impl Stream for Listening {
                 Poll::Pending => return Poll::Pending,
             },
             Stage::Open(_) => ready!(this.poll_feed(task)),
-            Stage::Over | Stage::Asking(_) => return Poll::Ready(None),
+            Stage::Over => return Poll::Ready(None),
         };
         Poll::Ready(Some(said))
     }
@@ -198,6 +228,11 @@ impl Drop for Listening {
             feed.close(End::Cancelled);
         }
     }
+}
+
+fn word(service: &Arc<Service>, context: Arc<Context>, event: Arc<Event>) -> Wording {
+    let service = service.clone();
+    Box::pin(async move { service.worded(context, event).await })
 }
 
 /// Opens a source within the time of a call, and holds it to what was asked for.

@@ -1,11 +1,15 @@
 //! The walk: prepare → call → finish, once, for every transport.
 
+mod audible;
+mod extended;
+
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use snodo_core::call::{Call, Target};
-use snodo_core::context::{Arrival, Context, Transport};
+use snodo_core::context::{Arrival, Transport};
 use snodo_core::dialect::Dialect;
 use snodo_core::envelope::Id;
 use snodo_core::error::{Error, code};
@@ -14,14 +18,14 @@ use snodo_core::outcome::{Outcome, Value};
 use snodo_core::peer::Peer;
 use snodo_core::pipeline::{self, Answer, Change, Step, Verdict};
 use snodo_core::runtime::Runtime;
-use snodo_core::subscription::{Filter, Listen};
+use snodo_core::subscription::Listen;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::authenticate::Authenticate;
 use crate::cancel::{CancelToken, Reason};
 use crate::executor::{Busy, Executor, Load};
-use crate::handler::{Handler, Reply};
+use crate::handler::{Handler, Place, Reply};
 use crate::listening::Listening;
 use crate::session::{Changes, Session, asked};
 use crate::source::{self, Source};
@@ -33,6 +37,13 @@ pub struct Offer {
     pub runtime: Arc<Runtime>,
     /// Runs every call: it knows its components by their place in the runtime's registry.
     pub handler: Arc<dyn Handler>,
+}
+
+impl Offer {
+    fn call(&self, call: Call, reply: Reply) {
+        // Unwinding drops the reply, which is an outcome too; nothing else is left to do here.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.handler.call(call, reply)));
+    }
 }
 
 /// An offer with places to run its calls.
@@ -87,6 +98,8 @@ pub struct Work {
     call: Call,
     /// Whose client may be asked.
     session: Option<Arc<Session>>,
+    /// Where it is run, if it is below a layer.
+    place: Option<Arc<OwnedSemaphorePermit>>,
 }
 
 impl Work {
@@ -202,6 +215,7 @@ impl Service {
                 offer,
                 call,
                 session: None,
+                place: None,
             }),
             Ok(pipeline::Prepared::Open { answer, peer }) => Prepared::Open { answer, peer },
             Ok(pipeline::Prepared::Settle {
@@ -254,21 +268,38 @@ impl Service {
             offer,
             mut call,
             session,
+            place,
         } = work;
         let _guard = StopOnDrop(&cancel);
         let mut arrived = Instant::now();
         loop {
+            if matches!(call.target, Target::Layer(_)) {
+                let work = Work {
+                    offer,
+                    call,
+                    session,
+                    place,
+                };
+                return self.surround(work, &cancel, voice).await;
+            }
             let context = call.context.clone();
             let target = call.target.clone();
             // A client that is asked does not send them again with its answer.
             let arguments = session.as_ref().map(|_| call.arguments.clone());
             let outcome = match self
-                .call(&offer, call, &cancel, voice.as_ref(), arrived)
+                .call(
+                    &offer,
+                    call,
+                    &cancel,
+                    voice.as_ref(),
+                    arrived,
+                    place.clone(),
+                )
                 .await
             {
                 End::Outcome(outcome) => outcome,
                 End::Refused(message, verdict) => {
-                    let name = offer.runtime.registry.name(&target);
+                    let name = offer.runtime.name(&target);
                     tracing::warn!("{} {name:?}: {message}", target.noun());
                     let error = Error::internal(message);
                     let verdict = context.dialect.verdict(verdict);
@@ -360,52 +391,6 @@ impl Service {
         Ok(Listening::new(self.clone(), source, request, place))
     }
 
-    /// What of a filter the application's policy lets whoever asks hear of: URIs that somebody owns and
-    /// it refuses are left out. An answer: the policy has no word, and nothing is heard.
-    pub(crate) async fn heard(
-        &self,
-        mut filter: Filter,
-        context: &Arc<Context>,
-    ) -> Result<Filter, Answer> {
-        let offer = self.offer();
-        let cancel = CancelToken::new();
-        let _guard = StopOnDrop(&cancel);
-        let arrived = Instant::now();
-        let mut kept = Vec::new();
-        for uri in std::mem::take(&mut filter.resource_subscriptions) {
-            let mut step = pipeline::heed(&offer.runtime, context, uri.clone());
-            loop {
-                let call = match step {
-                    Step::Call(call) => call,
-                    Step::Heed(true) => break kept.push(uri),
-                    Step::Heed(false) => break,
-                    Step::Answer(answer) => return Err(answer),
-                    Step::Settle { .. } | Step::Ask(_) => {
-                        let error = Error::internal("Internal error");
-                        return Err(self.refuse(Some(&context.id), &error));
-                    }
-                };
-                let target = call.target.clone();
-                let outcome = match self.call(&offer, call, &cancel, None, arrived).await {
-                    End::Outcome(outcome) => outcome,
-                    End::Refused(message, verdict) => {
-                        let error = Error::internal(message);
-                        return Err(pipeline::refuse(Some(&context.id), &error, verdict));
-                    }
-                    End::Cancelled => Error::internal("Internal error").into(),
-                };
-                step = pipeline::proceed(&offer.runtime, context, target, &outcome);
-            }
-        }
-        filter.resource_subscriptions = kept;
-        Ok(filter)
-    }
-
-    /// Whether a policy has a say in what may be heard of.
-    pub(crate) fn is_authorized(&self) -> bool {
-        self.offer().runtime.settings.authorized
-    }
-
     /// The answer to a listener where there is one answer to a message and no more.
     pub fn deaf(&self, request: &Listen) -> Answer {
         let error = Error::invalid_request("There is no stream here to tell of changes on");
@@ -424,6 +409,7 @@ impl Service {
         cancel: &CancelToken,
         voice: Option<&Voice>,
         arrived: Instant,
+        shared: Option<Arc<OwnedSemaphorePermit>>,
     ) -> End {
         let limit = time_for(&offer.runtime, &call.target);
         // Over HTTP the caller's patience counts from the request; on a pipe it is the work that
@@ -431,12 +417,15 @@ impl Service {
         let by = matches!(call.context.arrival.transport, Transport::Http)
             .then(|| limit.map(|limit| arrived + limit))
             .flatten();
-        let place = match self.executor.try_admit() {
-            Some(place) => place,
-            None => match self.wait_for_place(by, cancel).await {
-                Ok(place) => place,
-                Err(end) => return end,
-            },
+        let place = match shared {
+            Some(shared) => Place::Shared(shared),
+            None => Place::Own(match self.executor.try_admit() {
+                Some(place) => place,
+                None => match self.wait_for_place(by, cancel).await {
+                    Ok(place) => place,
+                    Err(end) => return end,
+                },
+            }),
         };
         if cancel.reason().is_some() {
             return End::Cancelled; // while it waited
@@ -444,8 +433,7 @@ impl Service {
         let deadline = by.or_else(|| limit.map(|limit| Instant::now() + limit));
         let (reply, outcome) = Reply::new(cancel.clone(), voice.cloned(), Some(place));
         let target = call.target.clone();
-        // Unwinding drops the reply, which is an outcome too; nothing else is left to do here.
-        let _ = catch_unwind(AssertUnwindSafe(|| offer.handler.call(call, reply)));
+        offer.call(call, reply);
         tokio::select! {
             biased;
             outcome = bounded(deadline, outcome) => match outcome {
@@ -494,7 +482,7 @@ fn tell_of(runtime: &Runtime, target: &Target, outcome: &Outcome, answer: &Answe
     );
     let given = matches!(outcome.value, Value::Error(_) | Value::Decisions(_));
     if withheld && !given {
-        let name = runtime.registry.name(target);
+        let name = runtime.name(target);
         let noun = target.noun();
         let why = pipeline::explain_output(runtime, target, outcome);
         let why = why.map_or_else(String::new, |why| format!(": {why}"));

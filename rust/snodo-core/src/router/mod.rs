@@ -87,7 +87,7 @@ pub fn route<'a>(
             let of = completion::find(runtime, &completion.of)?;
             policy::admit(runtime, context, Found::Completion { of, completion })
         }
-        Operation::Listen(filter) => Ok(Route::Listen(filter.offered(runtime))),
+        Operation::Listen { filter, .. } => Ok(Route::Listen(filter.offered(runtime))),
         Operation::Ping => Ok(Route::Ready(b"{}")),
         Operation::Open {
             client_info,

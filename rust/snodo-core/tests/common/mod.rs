@@ -78,6 +78,7 @@ pub fn settings() -> Settings {
         prompts_cache: Cache::default(),
         authorized: false,
         conceals_refusals: false,
+        extensions: Vec::new(),
         subscriptions: false,
     }
 }
