@@ -89,6 +89,8 @@ pub(crate) enum Kind {
     Completion,
     /// Of a template that matches by code of its own.
     Matcher,
+    /// What an extension has to say.
+    Extension,
 }
 
 impl PyCallable {
@@ -127,6 +129,16 @@ impl PyCallable {
             Passing::Uri,
             terms,
         )
+    }
+
+    /// Reads what an extension of this name has to say: a function, and whether it is a coroutine.
+    pub(crate) fn callback(
+        spec: &Bound<'_, PyAny>,
+        id: &str,
+        passing: Passing,
+        terms: &Terms,
+    ) -> PyResult<Self> {
+        Self::of(spec, id.to_owned(), Kind::Extension, passing, terms)
     }
 
     fn of(
