@@ -426,12 +426,9 @@ class Server:
             ConfigurationError: On entering, if nothing depends on one of them.
             DeclarationError: If one cannot be a dependency.
         """
-        from ._callable import frame_location
         from ._composing import Overrides
-        from ._definition import Site
 
-        site = Site(frame_location(sys._getframe(1)), f"server {self.name!r}")
-        return Overrides(self, functions, site)
+        return Overrides(self, functions, sys._getframe(1))
 
     def lifespan(self, manager: L) -> L:
         """Set what surrounds the server's life: an async context manager, entered once.

@@ -101,14 +101,17 @@ impl PyCallable {
     pub(crate) fn read(spec: &Bound<'_, PyAny>, kind: Kind, terms: &Terms) -> PyResult<Self> {
         let passing = Passing::read(spec)?;
         let mut callable = Self::of(spec, spec.getattr("name")?.extract()?, kind, passing, terms)?;
-        let mut input = None;
+        let layers = if kind == Kind::Tool {
+            Layers::of_tool(spec, terms.validator)?
+        } else {
+            Layers::read(spec)?
+        };
+        callable.layers = layers.map(Box::new);
         if kind == Kind::Tool {
-            input = Layers::input(spec, terms.validator)?;
             callable.output_null = spec.getattr("output_null")?.extract()?;
             callable.check_arguments = optional(spec, "check_arguments")?;
             callable.check_output = optional(spec, "check_output")?;
         }
-        callable.layers = Layers::read(spec, input)?.map(Box::new);
         Ok(callable)
     }
 
@@ -118,7 +121,7 @@ impl PyCallable {
             takes_context: spec.getattr("takes_context")?.extract()?,
         };
         let mut callable = Self::of(spec, name.to_owned(), Kind::Completion, passing, terms)?;
-        callable.layers = Layers::read(spec, None)?.map(Box::new);
+        callable.layers = Layers::read(spec)?.map(Box::new);
         Ok(callable)
     }
 

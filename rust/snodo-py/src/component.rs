@@ -345,7 +345,7 @@ fn tool(spec: &Bound<'_, PyAny>, validator: Validator) -> PyResult<Tool> {
     })
 }
 
-fn null_is_absent(spec: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+pub(crate) fn null_is_absent(spec: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let slots = spec.getattr("slots")?;
     let mut names = Vec::new();
     if !slots.is_none() {
