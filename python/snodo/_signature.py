@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ._snodo import ActorOperation
+
 
 class Slot(NamedTuple):
     """Where one argument of a call goes."""
@@ -53,6 +55,8 @@ class ToolSpec(NamedTuple):
     """The application's own validator on structured content; may raise."""
     where: str = ""
     """``file:line`` of the declaration."""
+    operation: ActorOperation | None = None
+    """What an actor does for an actor tool, which the runtime has done without the function."""
 
 
 class CompletionSpec(NamedTuple):

@@ -19,6 +19,7 @@ use snodo_server::handler::Reply;
 use crate::binding::{Bindings, Passing, optional};
 use crate::context::PyContext;
 use crate::convert::{self, Refusal, object_to_python, to_python};
+use crate::operation::{Operation, PyOperation};
 use crate::result::PyResultValue;
 use crate::{error, imports};
 
@@ -68,6 +69,8 @@ pub(crate) struct PyCallable {
     output_null: bool,
     check_arguments: Option<Py<PyAny>>,
     check_output: Option<Py<PyAny>>,
+    /// What it does in the place of the function, where nothing surrounds that.
+    operation: Option<Arc<Operation>>,
     /// Its last call was seen holding up its thread; the next one is expected to.
     pub(crate) slow: AtomicBool,
     terms: Terms,
@@ -93,6 +96,11 @@ impl PyCallable {
             callable.output_null = spec.getattr("output_null")?.extract()?;
             callable.check_arguments = optional(spec, "check_arguments")?;
             callable.check_output = optional(spec, "check_output")?;
+            if callable.check_arguments.is_none() && callable.check_output.is_none() {
+                let operation = spec.getattr("operation")?;
+                let operation = operation.cast::<PyOperation>().ok();
+                callable.operation = operation.map(|operation| operation.get().0.clone());
+            }
         }
         Ok(callable)
     }
@@ -146,6 +154,7 @@ impl PyCallable {
             output_null: false,
             check_arguments: None,
             check_output: None,
+            operation: None,
             slow: AtomicBool::new(false),
             terms: terms.clone(),
         }
@@ -235,6 +244,16 @@ impl PyCallable {
             return outcome;
         }
         error::outcome_of(py, self, &context.get().call().target, error)
+    }
+
+    /// What an actor does for it; then its function is not called.
+    pub(crate) fn operation(&self) -> Option<&Arc<Operation>> {
+        self.operation.as_ref()
+    }
+
+    /// Most bytes of a result.
+    pub(crate) fn result_bytes(&self) -> usize {
+        self.terms.result_bytes
     }
 
     /// The server's keys.

@@ -14,6 +14,7 @@ mod imports;
 mod lane;
 mod log;
 mod mrtr;
+mod operation;
 mod result;
 mod schema;
 mod sealing;
@@ -35,11 +36,17 @@ mod _snodo {
     #[pymodule_export]
     use super::hub::{PyEvent, PyHub};
     #[pymodule_export]
+    use super::lane::actor::{PyDoor, PyLetter, PyMailbox, PyPending, ask_actor, tell_actor};
+    #[pymodule_export]
     use super::mrtr::{PyKeyRing, check_input_request, check_input_response};
+    #[pymodule_export]
+    use super::operation::PyOperation;
     #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]
-    use super::schema::{check_schema, uri_template_error, uri_template_matches, validate};
+    use super::schema::{
+        check_schema, unenforced_keyword, uri_template_error, uri_template_matches, validate,
+    };
     #[pymodule_export]
     use super::server::PyRuntime;
     #[pymodule_export]
