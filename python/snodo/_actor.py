@@ -548,7 +548,9 @@ def _life(actor: Any) -> _Life:
 def _refuse_handler(cls: type[_Base], handler: str) -> None:
     from ._callable import frame_location
 
-    kind, other = ("a coroutine function", ThreadActor) if cls._coroutines else ("plain", Actor)
+    kind, other = (
+        ("a coroutine function", ThreadActor) if cls._coroutines else ("a plain function", Actor)
+    )
     raise DeclarationError(
         frame_location(sys._getframe(2)),
         f"actor {cls.__qualname__!r}",

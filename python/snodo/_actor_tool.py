@@ -197,14 +197,18 @@ class _Declaration:
     def _check_options(self) -> None:
         if not (isinstance(self.name, str) and self.name and self.written.name):
             raise self._refuse("name", WRONG_NAME)
+        reason = _literal.wrong_options(self.form, self.name)
+        if not self.written.options:
+            raise self._refuse("options", reason)
         required = _REQUIRED[self.form]
-        unknown = self.options.keys() - {*required, *_OPTIONAL[self.form]}
-        missing = required - self.options.keys()
-        if unknown or missing or not self.written.options:
-            said = [f"unknown: {', '.join(sorted(unknown))}"] if unknown else []
-            said += [f"missing: {', '.join(sorted(missing))}"] if missing else []
-            reason = _literal.wrong_options(self.form, self.name)
-            raise self._refuse("options", "; ".join([reason, *said]))
+        known = (*required, *_OPTIONAL[self.form])
+        unknown = [option for option in self.options if option not in known]
+        missing = [option for option in required if option not in self.options]
+        if unknown or missing:
+            told = [f"unknown: {', '.join(unknown)}"] * bool(unknown)
+            told += [f"missing: {', '.join(missing)}"] * bool(missing)
+            advice = f"there are {', '.join(known)}"
+            raise self.site.refuse("options", "; ".join([reason, *told]), advice)
         timeout = self.options.get("timeout_ms", PATIENCE_MS)
         if type(timeout) is not int or timeout <= 0 or not self.written.timeout_ms:
             raise self._refuse("timeout_ms", WRONG_TIMEOUT)

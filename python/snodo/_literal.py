@@ -51,6 +51,7 @@ def written(frame: FrameType) -> Written:
     positions = next(_positions(frame), None)
     if positions is None or None in positions:
         return Written()
+    linecache.checkcache(frame.f_code.co_filename)
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     source = _parsed("".join(lines))
     call = source and source.calls.get((positions[1], positions[3]))

@@ -1,5 +1,7 @@
 """Tools that ask and tell actors: what a client gets, whatever becomes of the actor."""
 
+# ruff: noqa: E501 - a table reads best with a case a line
+
 from __future__ import annotations
 
 import threading

@@ -8,6 +8,9 @@ import sys
 import snodo
 
 NAMES = [
+    "Actor",
+    "ActorError",
+    "ActorName",
     "Answer",
     "Answers",
     "Arg",
@@ -36,9 +39,14 @@ NAMES = [
     "State",
     "Source",
     "StaticResource",
+    "Supervisor",
     "Text",
+    "ThreadActor",
     "Tool",
     "ToolError",
+    "actor_call",
+    "actor_cast",
+    "actors",
     "current_context",
     "elicit",
     "prompt",

@@ -14,7 +14,8 @@ mod pending;
 mod task;
 mod ticket;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::hash_map::{Entry, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 
@@ -116,21 +117,36 @@ impl Mailbox {
             home,
             handled: AtomicU64::new(0),
         });
-        let mut names = names();
-        if names.contains_key(&name) {
+        // One that is deserted makes room.
+        if Self::find(&name).is_some() {
             return None;
         }
-        names.insert(name, mailbox.clone());
-        Some(mailbox)
+        match names().entry(name) {
+            Entry::Vacant(place) => Some(place.insert(mailbox).clone()),
+            Entry::Occupied(_) => None,
+        }
     }
 
     /// The mailbox of the actor that has this name.
     pub(crate) fn find(name: &str) -> Option<Arc<Self>> {
-        names().get(name).cloned()
+        let found = names().get(name).cloned()?;
+        if found.is_deserted() {
+            found.close();
+            return None;
+        }
+        Some(found)
+    }
+
+    /// Whether its loop was closed over it, without a word to its task.
+    fn is_deserted(&self) -> bool {
+        matches!(&self.home, Home::Loop(door, _) if door.is_gone())
     }
 
     /// Puts a letter behind those that are there. Never blocks and never attaches.
     pub(crate) fn put(self: &Arc<Self>, letter: Letter) -> Result<(), Fault> {
+        if self.is_deserted() {
+            self.close();
+        }
         let mut state = self.state();
         if state.closed {
             return Err(Fault::Unavailable);

@@ -37,6 +37,11 @@ impl Door {
         lane.post(|event_loop| errand(event_loop.py()));
     }
 
+    /// Whether the loop was closed.
+    pub(super) fn is_gone(&self) -> bool {
+        self.lane.strong_count() == 0
+    }
+
     /// Whether the running loop of this thread is the one it leads to.
     pub(super) fn is_here(&self, py: Python<'_>) -> bool {
         let running = imports::running_loop(py).and_then(PyAnyMethods::call0);
