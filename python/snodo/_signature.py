@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ._injection import Injection
+    from ._layers import Layer
     from ._snodo import ActorOperation
 
 
@@ -57,6 +59,13 @@ class ToolSpec(NamedTuple):
     """``file:line`` of the declaration."""
     operation: ActorOperation | None = None
     """What an actor does for an actor tool, which the runtime has done without the function."""
+    middleware: tuple[Layer, ...] = ()
+    """What surrounds it, outermost first; what the server adds is not among it."""
+    injection: Injection | None = None
+    """How ``function`` gets its dependencies; None when it has none."""
+    wrapper: Callable[..., Any] | None = None
+    """``wrapper(context, arguments, rest)``: all middleware around ``function``, which then is
+    called by ``rest(arguments)``. Set for a server; ``is_async`` is the wrapper's then."""
 
 
 class CompletionSpec(NamedTuple):
@@ -74,6 +83,11 @@ class CompletionSpec(NamedTuple):
     """Whether calling gives an awaitable."""
     takes_context: bool = False
     """Whether the function takes the context as its third argument."""
+    injection: Injection | None = None
+    """How ``function`` gets its dependencies; None when it has none."""
+    wrapper: Callable[..., Any] | None = None
+    """``wrapper(context, arguments, rest)``: all middleware around ``function``, which then is
+    called by ``rest(arguments)``. Set for a server; ``is_async`` is the wrapper's then."""
 
 
 class ResourceSpec(NamedTuple):
@@ -107,6 +121,17 @@ class ResourceSpec(NamedTuple):
     completions: tuple[CompletionSpec, ...] = ()
     matches: Callable[[str], bool | dict[str, str]] | None = None
     """Of a template outside the supported shapes: whether it matches a URI, and what that binds."""
+    middleware: tuple[Layer, ...] = ()
+    """What surrounds it, outermost first; what the server adds is not among it."""
+    injection: Injection | None = None
+    """How ``function`` gets its dependencies; None when it has none."""
+    bare: Callable[..., Any] | None = None
+    """``function`` before its value is shaped; middleware sees what that gives."""
+    shape: Callable[[Any], Any] | None = None
+    """What is made of that value."""
+    wrapper: Callable[..., Any] | None = None
+    """``wrapper(context, arguments, rest)``: all middleware around ``function``, which then is
+    called by ``rest(arguments)``. Set for a server; ``is_async`` is the wrapper's then."""
 
 
 class PromptSpec(NamedTuple):
@@ -129,3 +154,14 @@ class PromptSpec(NamedTuple):
     where: str = ""
     """``file:line`` of the declaration."""
     completions: tuple[CompletionSpec, ...] = ()
+    middleware: tuple[Layer, ...] = ()
+    """What surrounds it, outermost first; what the server adds is not among it."""
+    injection: Injection | None = None
+    """How ``function`` gets its dependencies; None when it has none."""
+    bare: Callable[..., Any] | None = None
+    """``function`` before its value is shaped; middleware sees what that gives."""
+    shape: Callable[[Any], Any] | None = None
+    """What is made of that value."""
+    wrapper: Callable[..., Any] | None = None
+    """``wrapper(context, arguments, rest)``: all middleware around ``function``, which then is
+    called by ``rest(arguments)``. Set for a server; ``is_async`` is the wrapper's then."""

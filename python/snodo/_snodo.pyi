@@ -679,6 +679,11 @@ class Context:
     """An error that this run ends with whatever it gives."""
     @property
     def _input_rounds(self) -> int: ...
+    @property
+    def _uri(self) -> str | None: ...
+    def _on_thread(self, work: Callable[[], None]) -> None:
+        """Run a function, which must not raise, on a thread of the lane of plain functions."""
+
     def _seal(
         self,
         purpose: Literal["ask", "state"],

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from ._actor import ActorName
     from ._actor_tool import Handler
     from ._changes import Changes
+    from ._composing import Composer, Overrides
+    from ._layers import Layer, Middleware
     from ._signature import ToolSpec
     from ._snodo import Hub, Runtime
     from ._subject import Declaration
@@ -76,7 +78,7 @@ class Server:
         authorize: Any = None,
         conceal_refusals: bool = False,
         authenticate: Any = None,
-        middleware: Sequence[Any] = (),
+        middleware: Sequence[Middleware] = (),
         extensions: Sequence[Any] = (),
         instrument: Sequence[Any] = (),
         metrics: bool = False,
@@ -116,7 +118,8 @@ class Server:
             authorize: Says which components a request may see and use.
             conceal_refusals: Whether what a request may not use looks to it as if it did not exist.
             authenticate: Says who sends an HTTP request.
-            middleware: What surrounds every component, outermost first.
+            middleware: What surrounds every component, outermost first: functions of
+                ``(context, arguments, call_next)``, or pairs of one and a dict of its options.
             extensions: Extensions of the protocol.
             instrument: Sinks that are told what happens.
             metrics: Whether ``/metrics`` is served beside the endpoint.
@@ -124,6 +127,7 @@ class Server:
 
         Raises:
             ConfigurationError: If an option cannot hold.
+            DeclarationError: If there is wrong middleware.
         """
         self.name = _options.text("name", name)
         if not name:
@@ -167,7 +171,14 @@ class Server:
         self._authorize = authorize
         self._conceal_refusals = conceal_refusals
         self._authenticate = authenticate
-        self._middleware = tuple(middleware)
+        self._middleware: tuple[Layer, ...] = ()
+        if middleware != ():
+            from . import _layers
+            from ._callable import frame_location
+            from ._definition import Site
+
+            site = Site(frame_location(sys._getframe(1)), f"server {name!r}")
+            self._middleware = _layers.declared(middleware, site)
         self._extensions = tuple(extensions)
         self._instrument = tuple(instrument)
         self._metrics = metrics
@@ -178,6 +189,7 @@ class Server:
         self._lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None
         self._frozen = False
         self._loopless = False
+        self._composer: Composer | None = None
         self._made: Runtime | None = None
         self._making = allocate_lock()
         self._own_hub: Hub | None = None
@@ -202,6 +214,7 @@ class Server:
         input_schema: Mapping[str, Any] | None = None,
         output_schema: Mapping[str, Any] | None = ...,
         timeout: float | None = None,
+        middleware: Sequence[Middleware] = (),
     ) -> Callable[[F], F]: ...
     def tool(self, function: Any = None, /, **options: Any) -> Any:
         """Declare a tool and add it; with or without parentheses. Options as `snodo.tool`.
@@ -233,6 +246,7 @@ class Server:
         cache: Cache | None = None,
         timeout: float | None = None,
         complete: Mapping[str, Completer] | None = None,
+        middleware: Sequence[Middleware] = (),
     ) -> Callable[[F], F]:
         """Declare a resource, or a template of them, and add it. Options as `snodo.resource`.
 
@@ -256,6 +270,7 @@ class Server:
             "cache": cache,
             "timeout": timeout,
             "complete": complete,
+            "middleware": middleware,
         }
         if callable(uri):  # the parentheses were forgotten, which the declaration says
             self._declare("resource", uri, {**options, "uri": None}, sys._getframe(1))
@@ -276,6 +291,7 @@ class Server:
         metadata: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         complete: Mapping[str, Completer] | None = None,
+        middleware: Sequence[Middleware] = (),
     ) -> Callable[[F], F]: ...
     def prompt(self, function: Any = None, /, **options: Any) -> Any:
         """Declare a prompt and add it; with or without parentheses. Options as `snodo.prompt`.
@@ -436,6 +452,29 @@ class Server:
         from ._changes import Changes
 
         return Changes(self)
+
+    def overrides(self, functions: Mapping[Any, Callable[..., Any]], /) -> Overrides:
+        """Put other functions in place of dependencies within a ``with`` block, for tests.
+
+        Calls that begin within the block see them, whoever makes them and from whichever thread;
+        calls under way end as they began. Blocks may be nested and may overlap: what was put in
+        place last counts.
+
+        Args:
+            functions: For each function that is given to `Depends` somewhere, or ``current_...``
+                value, what fills its parameters instead. That may need other things, and be sync,
+                async or a generator, whatever the original is.
+
+        Raises:
+            ConfigurationError: On entering, if nothing depends on one of them.
+            DeclarationError: If one cannot be a dependency.
+        """
+        from ._callable import frame_location
+        from ._composing import Overrides
+        from ._definition import Site
+
+        site = Site(frame_location(sys._getframe(1)), f"server {self.name!r}")
+        return Overrides(self, functions, site)
 
     def lifespan(self, manager: L) -> L:
         """Set what surrounds the server's life: an async context manager, entered once.
@@ -677,11 +716,21 @@ class Server:
 
     def _offered(self, components: Components) -> dict[str, list[Any]]:
         """Give the specs by list, tools held to the application's own validator if there is one."""
-        return {
-            "tools": self._specs(components),
-            "resources": [spec for _, spec in components.resources.values()],
-            "prompts": [spec for _, spec in components.prompts.values()],
-        }
+        if self._composer is None and not self._middleware and not _has_middleware(components):
+            offered: dict[str, list[Any]] = {
+                f"{kind}s": [spec for _, spec in components.table(kind).values()] for kind in KINDS
+            }
+        else:
+            offered = self._composing().composed(components)
+        return {**offered, "tools": self._held(offered["tools"])}
+
+    def _composing(self) -> Composer:
+        """Give what puts middleware around components, made when there first is any."""
+        if self._composer is None:
+            from ._composing import Composer
+
+            self._composer = Composer(self._middleware)
+        return self._composer
 
     def _settings(self) -> dict[str, Any]:
         """Give the policies as plain values.
@@ -736,15 +785,21 @@ class Server:
             for name in sorted(lists):
                 getattr(self._hub(), f"{name}_changed")()
 
-    def _specs(self, components: Components | None = None) -> list[ToolSpec]:
-        """Give the tools, held to the application's own validator if there is one."""
-        tools = (components or self._components).tools
-        specs = [spec for _, spec in tools.values()]
+    def _specs(self) -> list[ToolSpec]:
+        """Give the tools as they were declared, held to the application's own validator."""
+        return self._held([spec for _, spec in self._components.tools.values()])
+
+    def _held(self, specs: list[ToolSpec]) -> list[ToolSpec]:
+        """Give tools that are held to the application's own validator if there is one."""
         if isinstance(self._validator, str):
             return specs
         from ._validator import held
 
         return [held(spec, self._validator) for spec in specs]
+
+
+def _has_middleware(components: Components) -> bool:
+    return any(spec.middleware for kind in KINDS for _, spec in components.table(kind).values())
 
 
 def _needs_loop(offered: dict[str, list[Any]]) -> bool:

@@ -12,6 +12,7 @@ mod error;
 mod hub;
 mod imports;
 mod lane;
+mod layers;
 mod log;
 mod mrtr;
 mod operation;

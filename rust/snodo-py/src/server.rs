@@ -48,6 +48,7 @@ impl PyRuntime {
     fn new(options: &Bound<'_, PyDict>, offered: &Bound<'_, PyDict>) -> PyResult<Self> {
         end_if_forked(); // remembers which process is the server's
         let given = Options(options);
+        let threads = ThreadLane::new(given.get::<usize>("threads")?.unwrap_or(256).max(1));
         let terms = Terms {
             validator: given.validator()?,
             debug: given.get::<bool>("debug")?.unwrap_or(false),
@@ -55,8 +56,8 @@ impl PyRuntime {
             input_rounds: given.limits()?.input_rounds,
             state: State::default(),
             keys: server_keys(options)?,
+            threads: threads.clone(),
         };
-        let threads = ThreadLane::new(given.get::<usize>("threads")?.unwrap_or(256).max(1));
         let event_loop = EventLoopLane::new()?;
         let declared = Declared::read(offered, &terms)?;
         let has_coroutines = AtomicBool::new(declared.has_coroutines());
