@@ -15,7 +15,9 @@ from typing import Any, Literal, Self, TypedDict, TypeVar, final, overload, type
 
 from ._answer import Answer, InputRequest
 from ._interview import Answers, Interview
+from ._serving import TlsFiles
 from ._track import Track
+from ._worker import Worker
 from .errors import Error
 
 _T = TypeVar("_T")
@@ -26,18 +28,23 @@ __all__ = [
     "Context",
     "Door",
     "Event",
+    "Exchange",
+    "Hosted",
     "Hub",
     "KeyRing",
     "Letter",
     "Mailbox",
     "Pending",
+    "Porter",
     "Result",
     "Runtime",
     "Serving",
     "ask_actor",
+    "check_hosted",
     "check_input_request",
     "check_input_response",
     "check_schema",
+    "listen",
     "tell_actor",
     "unenforced_keyword",
     "uri_template_error",
@@ -768,16 +775,82 @@ class Runtime:
         allowed_hosts: list[str],
         allowed_origins: list[str],
         legacy_sse: bool,
+        uds: str | None,
+        tls: TlsFiles | None,
+        worker: Worker | None,
         signals: bool,
     ) -> Serving:
-        """Bind and begin to serve HTTP.
+        """Bind and begin to serve HTTP; a worker serves the socket that it was given.
 
         Raises:
             OSError: If the address cannot be bound.
+            ConfigurationError: If the path, an allow-list or a file of TLS cannot hold.
         """
 
     def serve_stdio(self, *, input: int, output: int, signals: bool) -> Serving:
         """Begin to serve two file descriptors, which are closed at the end."""
+
+@final
+class Porter:
+    """What wakes one event loop."""
+
+    def __new__(cls, event_loop: AbstractEventLoop) -> Self:
+        """Of the running loop of the calling thread, until that is closed."""
+
+@final
+class Hosted:
+    """An endpoint within an ASGI application."""
+
+    def __new__(
+        cls,
+        runtime: Runtime,
+        *,
+        path: str,
+        allowed_hosts: list[str],
+        allowed_origins: list[str],
+        legacy_sse: bool,
+    ) -> Self: ...
+    @property
+    def write_timeout(self) -> float:
+        """Seconds that a client may take to take a part of a response."""
+
+    def begin(self, porter: Porter, scope: Any) -> Exchange:
+        """Begin to serve the request of an ASGI scope, on the loop of the porter.
+
+        Raises:
+            TypeError: If the scope holds what no request can.
+        """
+
+    def end_streams_at(self, signals: list[int]) -> None:
+        """End the streams that go on by themselves whenever one of these signals comes."""
+
+    def drain(self, porter: Porter, over: Future[None]) -> None:
+        """End them now; the future gets its result once nothing goes on any more."""
+
+@final
+class Exchange:
+    """One request and its response."""
+
+    def feed(self, piece: bytes, more: bool) -> bool:
+        """Take a piece of the body; False when no more of it is wanted."""
+
+    def take(self) -> list[dict[str, Any]] | None:
+        """Give the ASGI messages that are ready; None after the last one.
+
+        Raises:
+            RuntimeError: If the response broke off.
+        """
+
+    def coming(self, future: Future[None]) -> Future[None]:
+        """Give the future back, which gets its result when there is something to take."""
+
+    def close(self) -> None:
+        """Cancel what runs: nobody wants the rest."""
+
+def check_hosted(
+    *, path: str, allowed_hosts: list[str], allowed_origins: list[str], legacy_sse: bool
+) -> None:
+    """Raise ConfigurationError for what no endpoint within an ASGI application could be made of."""
 
 @final
 class Serving:
@@ -796,3 +869,13 @@ class Serving:
         Raises:
             OSError: If it ended by a fault.
         """
+
+def listen(*, host: str, port: int, uds: str | None) -> tuple[int, str | None]:
+    """Take an address for other processes to serve.
+
+    Returns:
+        The descriptor of the socket, which is the caller's, and the path of a Unix socket.
+
+    Raises:
+        OSError: If the address cannot be taken.
+    """

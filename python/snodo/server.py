@@ -18,18 +18,22 @@ __all__ = ["Cache", "Server"]
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
+    from os import PathLike
     from types import FrameType
     from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
     from ._actor import ActorName
     from ._actor_tool import Handler
+    from ._asgi import App
     from ._changes import Changes
     from ._composing import Composer, Overrides
+    from ._guest import Guest
     from ._layers import Layer, Middleware
     from ._signature import ToolSpec
     from ._snodo import Hub, Runtime
     from ._subject import Declaration
     from ._subscriptions import Source
+    from ._worker import Worker
 
     Secret: TypeAlias = bytes | str
     F = TypeVar("F", bound=Callable[..., Any])
@@ -193,6 +197,9 @@ class Server:
         self._made: Runtime | None = None
         self._making = allocate_lock()
         self._own_hub: Hub | None = None
+        self._guest: Guest | None = None
+        self._worker: Worker | None = None
+        """What this process knows of others that serve together with it."""
 
     def __repr__(self) -> str:
         """Show what is served."""
@@ -533,12 +540,20 @@ class Server:
         allowed_hosts: Sequence[str] | None = None,
         allowed_origins: Sequence[str] | None = None,
         legacy_sse: bool = False,
+        uds: str | PathLike[str] | None = None,
+        ssl_certfile: str | PathLike[str] | None = None,
+        ssl_keyfile: str | PathLike[str] | None = None,
+        ssl_keyfile_password: str | None = None,
+        ssl_ca_certs: str | PathLike[str] | None = None,
         threads: int | None = None,
         debug: bool = False,
         stdout_fd: int | None = None,
         on_started: Callable[[str], None] | None = None,
     ) -> None:
         """Serve until Ctrl-C, SIGTERM or the end of input; block meanwhile.
+
+        This process serves alone. Several that serve together, and one that starts again when files
+        change, are the command line's: ``python -m snodo serve app.py --workers 4``.
 
         Args:
             transport: ``stdio`` or ``http``. None means stdio when standard input is a pipe; on a
@@ -550,6 +565,13 @@ class Server:
             allowed_origins: ``Origin`` values accepted beside the loopback ones.
             legacy_sse: Whether hosts that only know HTTP+SSE of 2024-11-05 are served too, at
                 ``/sse`` and ``/messages``.
+            uds: A Unix socket to make and serve on, in place of host and port.
+            ssl_certfile: The server's certificate and those between it and an authority, in PEM
+                form: then ``https`` is served.
+            ssl_keyfile: Its private key, in PEM form; None means that it is in the same file.
+            ssl_keyfile_password: What opens that key, if it is encrypted (PKCS #8).
+            ssl_ca_certs: Certificates of authorities, in PEM form: then clients need a certificate
+                of one of them.
             threads: Most threads for plain functions; None for the server's own setting.
             debug: Show exceptions of tools to the client.
             stdout_fd: The protocol's descriptor, when standard output was taken already.
@@ -583,6 +605,11 @@ class Server:
                 allowed_hosts=allowed_hosts,
                 allowed_origins=allowed_origins,
                 legacy_sse=legacy_sse,
+                uds=None if uds is None else str(uds),
+                tls=_serving.tls_files(
+                    ssl_certfile, ssl_keyfile, ssl_keyfile_password, ssl_ca_certs
+                ),
+                worker=self._worker,
                 signals=True,
                 on_started=self._say if on_started is None else on_started,
             )
@@ -600,6 +627,11 @@ class Server:
         allowed_hosts: Sequence[str] | None = None,
         allowed_origins: Sequence[str] | None = None,
         legacy_sse: bool = False,
+        uds: str | PathLike[str] | None = None,
+        ssl_certfile: str | PathLike[str] | None = None,
+        ssl_keyfile: str | PathLike[str] | None = None,
+        ssl_keyfile_password: str | None = None,
+        ssl_ca_certs: str | PathLike[str] | None = None,
         on_started: Callable[[str], None] | None = None,
     ) -> None:
         """Serve HTTP on the running loop until cancelled. Signals stay the caller's.
@@ -612,6 +644,13 @@ class Server:
             allowed_origins: ``Origin`` values accepted beside the loopback ones.
             legacy_sse: Whether hosts that only know HTTP+SSE of 2024-11-05 are served too, at
                 ``/sse`` and ``/messages``.
+            uds: A Unix socket to make and serve on, in place of host and port.
+            ssl_certfile: The server's certificate and those between it and an authority, in PEM
+                form: then ``https`` is served.
+            ssl_keyfile: Its private key, in PEM form; None means that it is in the same file.
+            ssl_keyfile_password: What opens that key, if it is encrypted (PKCS #8).
+            ssl_ca_certs: Certificates of authorities, in PEM form: then clients need a certificate
+                of one of them.
             on_started: Called with the URL once it is served.
 
         Raises:
@@ -630,9 +669,48 @@ class Server:
             allowed_hosts=allowed_hosts,
             allowed_origins=allowed_origins,
             legacy_sse=legacy_sse,
+            uds=None if uds is None else str(uds),
+            tls=_serving.tls_files(ssl_certfile, ssl_keyfile, ssl_keyfile_password, ssl_ca_certs),
             on_started=on_started,
         )
         await _serving.serve(runtime, start, self._lifespan)
+
+    def asgi(
+        self,
+        path: str = "/mcp",
+        *,
+        allowed_hosts: Sequence[str] | None = None,
+        allowed_origins: Sequence[str] | None = None,
+        legacy_sse: bool = False,
+    ) -> App:
+        """Give an ASGI 3 application that serves the endpoint, alone or mounted in another one.
+
+        ``app.mount("/", server.asgi())`` is all: coroutines run on the host's own event loop, the
+        lifespan is entered before the first request. What ``authenticate`` does not say of a
+        request is said by the host: ``request.state.mcp_auth`` becomes ``context.auth``, and two
+        requests of equal ``mcp_auth`` and ``mcp_cancellation_scope`` may cancel each other.
+
+        Args:
+            path: Path of the endpoint, below where it is mounted; there it answers as well.
+            allowed_hosts: ``Host`` names accepted beside the loopback ones; None for those of
+                ``SNODO_ALLOWED_HOSTS``. With none any name is accepted from other machines.
+            allowed_origins: ``Origin`` values accepted beside the loopback ones; None for those of
+                ``SNODO_ALLOWED_ORIGINS``.
+            legacy_sse: Whether hosts that only know HTTP+SSE of 2024-11-05 are served too, at
+                ``/sse`` and ``/messages``.
+
+        Raises:
+            ConfigurationError: If an option cannot hold.
+        """
+        from . import _asgi
+
+        return _asgi.application(
+            self,
+            path=path,
+            allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins,
+            legacy_sse=legacy_sse,
+        )
 
     def _runtime(self, threads: int | None = None, debug: bool = False) -> Runtime:
         """Give the frozen server, made at the first call."""

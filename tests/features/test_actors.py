@@ -20,7 +20,7 @@ from typing import Any
 from snodo import Actor, Error, Server, Supervisor, ToolError
 from snodo.actors import actor_call, actor_cast
 
-server = Server("counter", version="1.0.0", validator="passthrough")
+server = Server("tally", version="1.0.0", validator="passthrough")
 NOTHING = {"type": "object", "additionalProperties": False}
 BY = {
     "type": "object",
@@ -87,82 +87,82 @@ class Value:
 
 
 actor_call(
-    server, "add", target="counter", input_schema=BY, message=lambda args: ("add", args["by"]),
+    server, "add", target="tally", input_schema=BY, message=lambda args: ("add", args["by"]),
     encode_reply=value, timeout_ms=2_000,
 )
-actor_call(server, "get", target="counter", input_schema=NOTHING, message="get", encode_reply=value)
-actor_call(server, "seen", target="counter", input_schema=NOTHING, message="seen", encode_reply=value)
+actor_call(server, "get", target="tally", input_schema=NOTHING, message="get", encode_reply=value)
+actor_call(server, "seen", target="tally", input_schema=NOTHING, message="seen", encode_reply=value)
 actor_call(
-    server, "late", target="counter", input_schema=NOTHING, message="late", encode_reply=value,
+    server, "late", target="tally", input_schema=NOTHING, message="late", encode_reply=value,
     timeout_ms=50,
 )
-actor_cast(server, "poke", target="counter", input_schema=NOTHING, message="poke")
-actor_cast(server, "poke_by", target="counter", input_schema=BY, message=lambda args: args["by"])
+actor_cast(server, "poke", target="tally", input_schema=NOTHING, message="poke")
+actor_cast(server, "poke_by", target="tally", input_schema=BY, message=lambda args: args["by"])
 actor_call(server, "absent", target="nobody", input_schema=NOTHING, message=1, encode_reply=value)
 actor_cast(server, "cast_absent", target="nobody", input_schema=NOTHING, message=1)
-actor_call(server, "crash", target="counter", input_schema=NOTHING, message="crash", encode_reply=value)
-actor_call(server, "exit", target="counter", input_schema=NOTHING, message="exit", encode_reply=value)
-actor_call(server, "itself", target="counter", input_schema=NOTHING, message="itself", encode_reply=value)
-actor_call(server, "task", target="counter", input_schema=NOTHING, message="task", encode_reply=value)
-actor_call(server, "thread", target="counter", input_schema=NOTHING, message="thread", encode_reply=value)
-actor_call(server, "cycle", target="counter", input_schema=NOTHING, message="cycle", encode_reply=value)
-actor_call(server, "breaks", target="counter", input_schema=NOTHING, message="get", encode_reply=breaks)
-actor_call(server, "list", target="counter", input_schema=NOTHING, message="get", encode_reply=lambda n: [n])
-actor_call(server, "number", target="counter", input_schema=NOTHING, message="get", encode_reply=lambda n: n)
-actor_call(server, "dataclass", target="counter", input_schema=NOTHING, message="get", encode_reply=Value)
+actor_call(server, "crash", target="tally", input_schema=NOTHING, message="crash", encode_reply=value)
+actor_call(server, "exit", target="tally", input_schema=NOTHING, message="exit", encode_reply=value)
+actor_call(server, "itself", target="tally", input_schema=NOTHING, message="itself", encode_reply=value)
+actor_call(server, "task", target="tally", input_schema=NOTHING, message="task", encode_reply=value)
+actor_call(server, "thread", target="tally", input_schema=NOTHING, message="thread", encode_reply=value)
+actor_call(server, "cycle", target="tally", input_schema=NOTHING, message="cycle", encode_reply=value)
+actor_call(server, "breaks", target="tally", input_schema=NOTHING, message="get", encode_reply=breaks)
+actor_call(server, "list", target="tally", input_schema=NOTHING, message="get", encode_reply=lambda n: [n])
+actor_call(server, "number", target="tally", input_schema=NOTHING, message="get", encode_reply=lambda n: n)
+actor_call(server, "dataclass", target="tally", input_schema=NOTHING, message="get", encode_reply=Value)
 actor_call(
-    server, "within", target="counter", input_schema=NOTHING, message="get",
+    server, "within", target="tally", input_schema=NOTHING, message="get",
     encode_reply=lambda n: {"value": Value(n)},
 )
 actor_call(
-    server, "surrogate", target="counter", input_schema=NOTHING, message="get",
+    server, "surrogate", target="tally", input_schema=NOTHING, message="get",
     encode_reply=lambda n: {"value": "\\ud800"},
 )
 actor_call(
-    server, "infinite", target="counter", input_schema=NOTHING, message="get",
+    server, "infinite", target="tally", input_schema=NOTHING, message="get",
     encode_reply=lambda n: {"value": float("inf")},
 )
 actor_call(
-    server, "no_encoder", target="counter", input_schema=NOTHING, message="get",
+    server, "no_encoder", target="tally", input_schema=NOTHING, message="get",
     encode_reply=lambda n, m: {},
 )
 actor_call(
-    server, "later", target="counter", input_schema=NOTHING, message="get",
+    server, "later", target="tally", input_schema=NOTHING, message="get",
     encode_reply=asyncio.sleep,
 )
 
 
-@server.actor_call("refuses", target="counter", input_schema=NOTHING, encode_reply=value)
+@server.actor_call("refuses", target="tally", input_schema=NOTHING, encode_reply=value)
 def refuses(args):
     raise Error.authorization(-32003, "Peer not allowed")
 
 
-@server.actor_call("gives", target="counter", input_schema=NOTHING, encode_reply=value)
+@server.actor_call("gives", target="tally", input_schema=NOTHING, encode_reply=value)
 def gives(args):
     return Error(-32003, "Peer not allowed", {"why": 1})
 
 
-@server.actor_cast("cast_refuses", target="counter", input_schema=NOTHING)
+@server.actor_cast("cast_refuses", target="tally", input_schema=NOTHING)
 def cast_refuses(args, context):
     raise Error.authorization(-32003, "Peer not allowed")
 
 
-@server.actor_call("unbuilt", target="counter", input_schema=NOTHING, encode_reply=value)
+@server.actor_call("unbuilt", target="tally", input_schema=NOTHING, encode_reply=value)
 def unbuilt(args):
     raise KeyError("secret")
 
 
-@server.actor_call("tool_error", target="counter", input_schema=NOTHING, encode_reply=value)
+@server.actor_call("tool_error", target="tally", input_schema=NOTHING, encode_reply=value)
 def tool_error(args):
     raise ToolError("secret")
 
 
-@server.actor_cast("cast_exits", target="counter", input_schema=NOTHING)
+@server.actor_cast("cast_exits", target="tally", input_schema=NOTHING)
 def cast_exits(args):
     raise SystemExit("secret")
 
 
-@server.actor_cast("method", target="counter", input_schema=ANY)
+@server.actor_cast("method", target="tally", input_schema=ANY)
 def method(args, context):
     return (context.method, args)
 
@@ -173,7 +173,7 @@ async def lifespan():
     # Restarted at once and for ever, so that the tests do not come in each other's way.
     forever = Supervisor(10_000, backoff=0.001, longest=0.001)
     async with (
-        Counter.start(name="counter", supervisor=forever) as counter,
+        Counter.start(name="tally", supervisor=forever) as counter,
         Other.start(name="other", supervisor=forever) as other,
     ):
         yield
@@ -197,7 +197,7 @@ def _begin_anew(session: Any) -> None:
 
 def _renamed(source: str) -> str:
     """The same with other actors: names are the process's."""
-    for name in ("counter", "other", "blocks", "stuck", "drops"):
+    for name in ("tally", "other", "blocks", "stuck", "drops"):
         source = source.replace(f'"{name}"', f'"another {name}"')
     return source
 

@@ -3,7 +3,7 @@
 //! It detects no change by itself. Publishing takes one short lock, never waits and needs no runtime.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Context as Task, Poll, Waker};
 
 use slab::Slab;
@@ -63,7 +63,20 @@ pub struct Hub {
 struct Shared {
     max_buffer: usize,
     overflow: Overflow,
+    relay: OnceLock<Relay>,
     state: Mutex<State>,
+}
+
+/// Tells other processes, without waiting for anything.
+type Relay = Box<dyn Fn(Word) + Send + Sync>;
+
+/// What happens to a hub, for the hubs of other processes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Word {
+    /// Something was published.
+    Event(Arc<Event>),
+    /// Every listener ends.
+    Complete,
 }
 
 /// Something that events are about, by its place in [`State::topics`]: the first three are the lists.
@@ -115,25 +128,52 @@ impl Hub {
             shared: Arc::new(Shared {
                 max_buffer: max_buffer.max(1),
                 overflow,
+                relay: OnceLock::new(),
                 state: Mutex::new(state),
             }),
         }
     }
 
-    /// Tells everybody who listens for it.
+    /// Tells everybody who listens for it. The report is of this process.
     pub fn publish(&self, event: Event) -> Report {
         let event = Arc::new(event);
+        if let Some(relay) = self.shared.relay.get() {
+            relay(Word::Event(event.clone()));
+        }
+        self.tell(&event)
+    }
+
+    /// Does here what has been done in another process.
+    pub(crate) fn hear(&self, word: &Word) {
+        match word {
+            Word::Event(event) => {
+                self.tell(event);
+            }
+            Word::Complete => self.finish_all(),
+        }
+    }
+
+    /// From now on other processes hear of what happens here. There is one such way at most.
+    pub(crate) fn relay_to(&self, relay: impl Fn(Word) + Send + Sync + 'static) {
+        let _ = self.shared.relay.set(Box::new(relay));
+    }
+
+    fn tell(&self, event: &Arc<Event>) -> Report {
         let mut awake = Vec::new();
-        let report = self
-            .shared
-            .state()
-            .publish(&self.shared, &event, &mut awake);
+        let report = self.shared.state().publish(&self.shared, event, &mut awake);
         awake.into_iter().for_each(Waker::wake);
         report
     }
 
     /// Ends every listener there is when it has heard what waits for it.
     pub fn complete(&self) {
+        if let Some(relay) = self.shared.relay.get() {
+            relay(Word::Complete);
+        }
+        self.finish_all();
+    }
+
+    fn finish_all(&self) {
         let mut state = self.shared.state();
         let all: Vec<_> = state.listeners.iter().map(|(at, _)| at).collect();
         let awake: Vec<_> = all.into_iter().filter_map(|at| state.finish(at)).collect();

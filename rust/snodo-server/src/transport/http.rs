@@ -22,19 +22,24 @@ use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Answer, Verdict, refuse};
 
 use crate::cancel::CancelToken;
+use crate::fleet::Fleet;
+use crate::fleet::words::WORDS;
 use crate::said::Speech;
 use crate::service::{Prepared, Service};
 use crate::session::Sessions;
 use crate::transport::body::{self, Incoming, Incomplete};
 use crate::transport::connection::{LastWords, Life};
+use crate::transport::handover::Vouched;
+use crate::transport::hosted::Outside;
 use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
+use crate::transport::scopes::{Scope, Scopes};
 use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{self, First};
 use crate::transport::{cors, media};
 
-const CLOSING: &str = "Server is shutting down";
+pub(super) const CLOSING: &str = "Server is shutting down";
 
 /// What is served under an address.
 pub(crate) struct Endpoint {
@@ -46,13 +51,24 @@ pub(crate) struct Endpoint {
     /// Without a slash at its end.
     path: String,
     gate: Gate,
+    pub(super) scopes: Arc<Scopes>,
     beside: TowerToHyperService<Router>,
     last_words: LastWords,
+    /// The processes that serve together with this one.
+    pub(crate) fleet: Option<Arc<Fleet>>,
 }
 
 impl Endpoint {
     /// `legacy_sse`: HTTP+SSE of 2024-11-05 is served too.
-    pub(crate) fn new(service: Arc<Service>, path: &str, gate: Gate, legacy_sse: bool) -> Self {
+    pub(crate) fn new(
+        service: Arc<Service>,
+        path: &str,
+        gate: Gate,
+        legacy_sse: bool,
+        fleet: Option<Arc<Fleet>>,
+    ) -> Self {
+        let limits = service.limits();
+        let worker = fleet.as_ref().map(|fleet| fleet.member.index);
         let beside = Router::new()
             .route("/healthz", get(async || ()))
             // Reached only while requests are taken: at shutdown connections close.
@@ -65,12 +81,13 @@ impl Endpoint {
                 response.map(Stream::new)
             });
         Self {
-            sessions: Arc::new(Sessions::new(service.limits())),
+            sessions: Arc::new(Sessions::new(limits, worker)),
             loose: Arc::new(Loose::new()),
-            mailboxes: legacy_sse.then(|| Arc::new(Mailboxes::new(service.limits()))),
+            mailboxes: legacy_sse.then(|| Arc::new(Mailboxes::new(limits, worker))),
             service,
             path: path.trim_end_matches('/').to_owned(),
             gate,
+            scopes: Arc::default(),
             beside: TowerToHyperService::new(beside),
             last_words: LastWords {
                 malformed: last_word("400 Bad Request", &malformed("Malformed HTTP request")),
@@ -84,6 +101,7 @@ impl Endpoint {
                 ),
                 closing: last_word("503 Service Unavailable", &Error::internal(CLOSING)),
             },
+            fleet,
         }
     }
 
@@ -103,15 +121,22 @@ impl Endpoint {
     ) -> Response<Body> {
         let (heard, _request) = life.begin();
         let path = request.uri().path();
+        if life.is_from_worker() && path == WORDS {
+            return Box::pin(self.hear(request.into_body(), life)).await;
+        }
         let is_mail = self.mailboxes.is_some() && (path == STREAM || path == MESSAGES);
         if path != self.path && path.strip_suffix('/') != Some(&self.path) && !is_mail {
             return self.beside(request, life).await;
         }
-        let (parts, body) = request.into_parts();
-        let gate = self.gate.admit(
-            &parts.headers,
-            parts.uri.authority().map(http::uri::Authority::as_str),
-        );
+        let (mut parts, body) = request.into_parts();
+        if life.is_from_worker() {
+            Vouched::unpack(&mut parts);
+        }
+        let authority = parts.uri.authority().map(http::uri::Authority::as_str);
+        let gate = match parts.extensions.get::<Outside>() {
+            None => self.gate.admit(&parts.headers, authority),
+            Some(_) => self.gate.admit_outside(&parts.headers),
+        };
         let origin = gate.ok().flatten().cloned();
         if parts.method != Method::POST || gate.is_err() {
             leave_unread(life, &body);
@@ -124,10 +149,16 @@ impl Endpoint {
                 (Err(reason), _) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
             Method::POST => match gate {
-                Ok(_) if heard > self.limits().head_bytes && self.is_oversized(&parts) => refusal(
-                    StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-                    "HTTP request headers are too large",
-                ),
+                Ok(_)
+                    if heard > self.limits().head_bytes
+                        && !life.is_from_worker()
+                        && self.is_oversized(&parts) =>
+                {
+                    refusal(
+                        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                        "HTTP request headers are too large",
+                    )
+                }
                 Ok(_) => self.post(parts, body, life).await,
                 Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
@@ -136,8 +167,7 @@ impl Endpoint {
                 Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
             Method::GET | Method::DELETE if self.has_sessions(&parts.headers) => match gate {
-                Ok(_) if parts.method == Method::GET => self.get(&parts.headers, life),
-                Ok(_) => self.delete(&parts.headers),
+                Ok(_) => Box::pin(self.of_session(parts, life)).await,
                 Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
             _ => not_allowed(),
@@ -146,6 +176,17 @@ impl Endpoint {
             cors::expose(origin, response.headers_mut());
         }
         response
+    }
+
+    /// A request without a message.
+    async fn of_session(&self, head: Parts, life: &Arc<Life>) -> Response<Body> {
+        if let Some(worker) = self.session_elsewhere(&head.headers, life) {
+            self.hand_over(worker, head, Bytes::new(), None, life).await
+        } else if head.method == Method::GET {
+            self.get(&head.headers, life)
+        } else {
+            self.delete(&head.headers)
+        }
     }
 
     /// The body of a request, or the answer to one that has none.
@@ -161,7 +202,7 @@ impl Endpoint {
         text
     }
 
-    async fn post(&self, head: Parts, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
+    async fn post(&self, mut head: Parts, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
         if let Some(text) = unsupported(&head.headers) {
             leave_unread(life, &body);
             return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
@@ -177,9 +218,14 @@ impl Endpoint {
             Ok(text) => text,
             Err(reason) => return incomplete(reason),
         };
+        if let Some(worker) = self.session_elsewhere(&head.headers, life) {
+            return Box::pin(self.hand_over(worker, head, text, None, life)).await;
+        }
         let takes_events = media::accepts_events(&head.headers);
         let head_accepts = head.headers.contains_key(ACCEPT);
         let mut arrival = Arrival::new(Transport::Http);
+        arrival.principal = Vouched::principal(&head);
+        let scope = Scope::take(&mut head.extensions, &arrival);
         let caller = self.caller(&head.headers, &mut arrival, takes_events);
         arrival.headers = Some(Arc::new(HttpHeaders(head.headers)));
         if let Some(messages) = self.service.batch(&text, &arrival) {
@@ -198,17 +244,27 @@ impl Endpoint {
         if matches!(caller, Caller::Gone) && !matches!(prepared, Prepared::Open { .. }) {
             return gone();
         }
-        match prepared {
+        let scoped = match scope.as_ref().map(|scope| self.scoped(scope, &prepared)) {
+            Some(Ok(scoped)) => scoped,
+            Some(Err(duplicate)) => return json(StatusCode::CONFLICT, duplicate.body),
+            None => None,
+        };
+        let token = || {
+            scoped
+                .as_ref()
+                .map_or_else(CancelToken::new, |it| it.token.clone())
+        };
+        let mut response = match prepared {
             Prepared::Answer(answer) => respond(answer),
             Prepared::Work(work) if work.dialect().asks() => {
                 // Boxed, as the other rare ways are: every request's future is as large as the largest.
-                Box::pin(self.converse(work, caller, takes_events, life)).await
+                Box::pin(self.converse(work, token(), caller, takes_events, life)).await
             }
             Prepared::Work(work) if takes_events && work.wants_notices() => {
-                let speech = self.service.clone().converse(work, CancelToken::new());
+                let speech = self.service.clone().converse(work, token());
                 self.speak(speech, life).await
             }
-            Prepared::Work(work) => match self.service.run(work, CancelToken::new()).await {
+            Prepared::Work(work) => match self.service.run(work, token()).await {
                 Some(answer) => respond(answer),
                 None => empty(StatusCode::NO_CONTENT),
             },
@@ -233,14 +289,21 @@ impl Endpoint {
                 caller.settle(reply);
                 empty(StatusCode::ACCEPTED)
             }
-            // Without a session a client cancels by closing its connection: the message alone does
-            // not say whose request it means.
+            // Without a session or a scope a client cancels by closing its connection: the message
+            // alone does not say whose request it means.
             Prepared::Cancel(id) => {
                 caller.cancel(&id);
+                if let Some(scope) = scope {
+                    self.scopes.cancel(&scope, &id);
+                }
                 empty(StatusCode::ACCEPTED)
             }
             Prepared::Silence => empty(StatusCode::ACCEPTED),
+        };
+        if let Some(scoped) = scoped {
+            response.extensions_mut().insert(scoped);
         }
+        response
     }
 
     /// A plain answer if that is all there is, and a stream from the first notice on.
