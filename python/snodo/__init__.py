@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import actors, elicit, middleware, roots, sampling
+    from . import actors, elicit, extension, middleware, roots, sampling
     from ._answer import Answer, InputRequest
     from ._arg import Arg
     from ._interview import Answers
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         Error,
         ToolError,
     )
+    from .extension import Extension
     from .results import Audio, EmbeddedResource, Image, Message, ResourceLink, Text
     from .server import Cache, Server
 
@@ -70,6 +71,7 @@ __all__ = [
     "EmbeddedResource",
     "Error",
     "Event",
+    "Extension",
     "FileResource",
     "Filter",
     "Hub",
@@ -102,6 +104,7 @@ __all__ = [
     "current_state",
     "current_trace",
     "elicit",
+    "extension",
     "middleware",
     "prompt",
     "resource",
@@ -132,6 +135,7 @@ _HOMES = {
     "EmbeddedResource": "results",
     "Error": "errors",
     "Event": "_snodo",
+    "Extension": "extension",
     "FileResource": "_ready",
     "Filter": "_subscriptions",
     "Hub": "_snodo",
@@ -164,6 +168,7 @@ _HOMES = {
     "current_state": "dependencies",
     "current_trace": "dependencies",
     "elicit": "",
+    "extension": "",
     "middleware": "",
     "prompt": "decorators",
     "resource": "decorators",

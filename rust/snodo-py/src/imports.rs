@@ -116,7 +116,7 @@ imported!(
 );
 imported!(
     /// The running loop of this thread, or `None`.
-    running_loop: PyAny = "asyncio", "_get_running_loop"
+    any_running_loop: PyAny = "asyncio", "_get_running_loop"
 );
 imported!(
     get_ident: PyAny = "_thread", "get_ident"
@@ -126,6 +126,9 @@ imported!(
 );
 imported!(
     cancelled_error: PyType = "asyncio", "CancelledError"
+);
+imported!(
+    running_loop: PyAny = "asyncio", "get_running_loop"
 );
 imported!(
     task: PyType = "asyncio", "Task"

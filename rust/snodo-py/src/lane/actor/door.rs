@@ -44,7 +44,7 @@ impl Door {
 
     /// Whether the running loop of this thread is the one it leads to.
     pub(super) fn is_here(&self, py: Python<'_>) -> bool {
-        let running = imports::running_loop(py).and_then(PyAnyMethods::call0);
+        let running = imports::any_running_loop(py).and_then(PyAnyMethods::call0);
         running.is_ok_and(|running| running.as_ptr() as usize == self.address)
     }
 }

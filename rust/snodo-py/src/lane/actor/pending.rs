@@ -94,7 +94,7 @@ impl PyPending {
     /// Blocks until it is known, and gives it.
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
-        if !imports::running_loop(py)?.call0()?.is_none() && !self.is_known() {
+        if !imports::any_running_loop(py)?.call0()?.is_none() && !self.is_known() {
             return Err(PyRuntimeError::new_err(
                 "wait() would hold up the event loop that it is called on: await it, or write \
                  `async with` instead of `with`",
