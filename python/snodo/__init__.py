@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import actors, elicit, extension, middleware, roots, sampling
+    from . import actors, auth, elicit, extension, middleware, roots, sampling
     from ._answer import Answer, InputRequest
     from ._arg import Arg
     from ._interview import Answers
@@ -94,6 +94,7 @@ __all__ = [
     "actor_call",
     "actor_cast",
     "actors",
+    "auth",
     "current_auth",
     "current_client_capabilities",
     "current_client_info",
@@ -158,6 +159,7 @@ _HOMES = {
     "actor_call": "actors",
     "actor_cast": "actors",
     "actors": "",
+    "auth": "",
     "current_auth": "dependencies",
     "current_client_capabilities": "dependencies",
     "current_client_info": "dependencies",

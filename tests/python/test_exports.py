@@ -49,6 +49,7 @@ NAMES = [
     "actor_call",
     "actor_cast",
     "actors",
+    "auth",
     "current_auth",
     "current_client_capabilities",
     "current_client_info",

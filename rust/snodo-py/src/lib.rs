@@ -4,6 +4,7 @@
 //! else, and no tokio thread ever attaches to the interpreter.
 
 mod asgi;
+mod authenticating;
 mod binding;
 mod callable;
 mod component;
@@ -19,6 +20,7 @@ mod log;
 mod mrtr;
 mod next;
 mod operation;
+mod policy;
 mod result;
 mod schema;
 mod sealing;
