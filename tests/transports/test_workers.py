@@ -218,6 +218,11 @@ def test_health_is_told_beside_the_endpoint(shared: HttpServer, path: str) -> No
         ),
         ("import os\nos._exit(7)", 7, "ended with code 7 before it served"),
         ("import os\nos._exit(0)", 1, "ended with code 0 before it served"),
+        (
+            "import os, time\nos.fork() or time.sleep(2) or os._exit(0)\nos._exit(7)",
+            7,
+            "ended with code 7 before it served",
+        ),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", 1, "SIGKILL before it served"),
     ],
 )
