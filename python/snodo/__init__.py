@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import elicit, extension, middleware, roots, sampling
+    from . import auth, elicit, extension, middleware, roots, sampling
     from ._answer import Answer, InputRequest
     from ._arg import Arg
     from ._interview import Answers
@@ -77,6 +77,7 @@ __all__ = [
     "Text",
     "Tool",
     "ToolError",
+    "auth",
     "current_auth",
     "current_client_capabilities",
     "current_client_info",
@@ -133,6 +134,7 @@ _HOMES = {
     "Text": "results",
     "Tool": "_tool",
     "ToolError": "errors",
+    "auth": "",
     "current_auth": "dependencies",
     "current_client_capabilities": "dependencies",
     "current_client_info": "dependencies",

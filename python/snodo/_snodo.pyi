@@ -649,8 +649,8 @@ class Runtime:
     def detach_loop(self, event_loop: AbstractEventLoop) -> list[Task[Any]]:
         """Take the loop back, and give the tasks of its calls, cancelled."""
 
-    def handle(self, message: bytes) -> bytes | None:
-        """Serve one message; the answer, or None where there is none."""
+    def handle(self, message: bytes, principal: bytes | None = None) -> bytes | None:
+        """Serve one message of this principal (JSON); the answer, or None where there is none."""
 
     def serve_http(
         self,
@@ -673,7 +673,9 @@ class Runtime:
             ConfigurationError: If the path, an allow-list or a file of TLS cannot hold.
         """
 
-    def serve_stdio(self, *, input: int, output: int, signals: bool) -> Serving:
+    def serve_stdio(
+        self, *, input: int, output: int, principal: bytes | None, signals: bool
+    ) -> Serving:
         """Begin to serve two file descriptors, which are closed at the end."""
 
 @final

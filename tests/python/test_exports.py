@@ -41,6 +41,7 @@ NAMES = [
     "Text",
     "Tool",
     "ToolError",
+    "auth",
     "current_auth",
     "current_client_capabilities",
     "current_client_info",

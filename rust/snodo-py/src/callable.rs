@@ -1,6 +1,6 @@
 //! A Python callable with its plan, and what its value becomes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine;
@@ -22,6 +22,7 @@ use crate::context::PyContext;
 use crate::convert::{self, Refusal, object_to_python, to_python};
 use crate::lane::ThreadLane;
 use crate::layers::Layers;
+use crate::policy::{self, Components, Policy};
 use crate::result::PyResultValue;
 use crate::{error, imports};
 
@@ -76,7 +77,7 @@ pub(crate) struct PyCallable {
     check_arguments: Option<Py<PyAny>>,
     check_output: Option<Py<PyAny>>,
     /// Its last call was seen holding up its thread; the next one is expected to.
-    pub(crate) slow: AtomicBool,
+    pub(crate) slow: Arc<AtomicBool>,
     terms: Terms,
 }
 
@@ -89,6 +90,8 @@ pub(crate) enum Kind {
     Completion,
     /// Of a template that matches by code of its own.
     Matcher,
+    /// What decides who sees and uses the others.
+    Policy,
     /// What an extension has to say.
     Extension,
 }
@@ -134,6 +137,13 @@ impl PyCallable {
         )
     }
 
+    /// A policy, with the components it decides on.
+    pub(crate) fn policy(policy: Policy, components: Components, terms: &Terms) -> Self {
+        let Policy(function, is_async, name) = policy;
+        let passing = Passing::Policy(Box::new(components));
+        Self::new(function, is_async, name, Kind::Policy, passing, terms)
+    }
+
     /// Reads what an extension of this name has to say: a function, and whether it is a coroutine.
     pub(crate) fn callback(
         spec: &Bound<'_, PyAny>,
@@ -174,7 +184,7 @@ impl PyCallable {
             output_null: false,
             check_arguments: None,
             check_output: None,
-            slow: AtomicBool::new(false),
+            slow: Arc::default(),
             terms: terms.clone(),
         }
     }
@@ -279,6 +289,9 @@ impl PyCallable {
     }
 
     fn outcome_of_value(&self, call: &Target, value: &Bound<'_, PyAny>) -> Outcome {
+        if self.kind == Kind::Policy {
+            return policy::decisions(call, &self.name, value);
+        }
         let outcome = self.value_of(call, value).unwrap_or_else(|refusal| {
             let error = call.invalid_result();
             let message = format!("{}: {refusal}", error.message);
@@ -449,12 +462,5 @@ fn plain<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyAny>>
     match snodo_core::json::parse(text, &limits) {
         Ok(value) => to_python(py, &value),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
-    }
-}
-
-impl PyCallable {
-    /// Whether its calls are expected to hold up their thread.
-    pub(crate) fn expects_to_block(&self) -> bool {
-        self.slow.load(Ordering::Relaxed)
     }
 }

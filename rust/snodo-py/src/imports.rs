@@ -75,6 +75,22 @@ imported!(
     set_current: PyAny = "snodo.context", "_set_current"
 );
 imported!(
+    /// `Component(kind, name, uri, requested_uri, metadata)`: what a policy is asked about.
+    component: PyType = "snodo.auth", "Component"
+);
+imported!(
+    /// What an HTTP request says before its body.
+    auth_request: PyAny = "snodo._identity", "request"
+);
+imported!(
+    /// What is said to somebody who may not come in.
+    auth_refusal: PyType = "snodo.auth", "Refusal"
+);
+imported!(
+    /// `identified(identify, request, answer)`: a coroutine that answers who sends a request.
+    identified: PyAny = "snodo._identity", "identified"
+);
+imported!(
     /// What a handler raises when it notices that it is to stop.
     cancelled: PyType = "snodo.errors", "Cancelled"
 );

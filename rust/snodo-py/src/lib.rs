@@ -4,6 +4,7 @@
 //! else, and no tokio thread ever attaches to the interpreter.
 
 mod asgi;
+mod authenticating;
 mod binding;
 mod callable;
 mod component;
@@ -18,6 +19,7 @@ mod layers;
 mod log;
 mod mrtr;
 mod next;
+mod policy;
 mod result;
 mod schema;
 mod sealing;
