@@ -822,3 +822,64 @@ def test_a_result_type_needs_a_declaration(serve: Any) -> None:
     with pytest.raises(Refusal) as refused:
         session.call("invents", **declaring())
     assert refused.value.code == -32603
+
+
+GUARDED = """
+from snodo import Context, Error, Extension, Result, Server
+from snodo.extension import method
+
+asked = []
+
+
+class Around(Extension):
+    id = "com.example/jobs"
+
+    @method("jobs/asked")
+    def asked(self, params, context):
+        found = asked[:]
+        asked.clear()
+        return {"asked": found}
+
+    async def around(self, context, operation, call_next):
+        if operation.method != "tools/call":
+            return await call_next()
+        asked.append("layer")
+        try:
+            known = await call_next.check()
+        except Error as error:
+            return Result.text(f"refused with {error.code}")
+        return known or Result.text("would run")
+
+
+def policy(phase, component, context):
+    asked.append(f"{phase} {component.name}")
+    return Error.authorization(-32003, "Forbidden") if component.name == "hidden" else None
+
+
+server = Server("guarded", version="1.0.0", extensions=[Around()], authorize=policy)
+
+
+@server.tool
+def hidden(n: int) -> str:
+    return "never"
+
+
+@server.tool
+def shown(n: int) -> str:
+    return "never either"
+"""
+
+
+def test_the_checks_are_lookup_then_authorization_then_arguments(serve: Any) -> None:
+    session = serve(GUARDED)
+    session.ask("jobs/asked", {}, **declaring())
+    for tool, arguments, said, asked in [
+        ("hidden", {}, "refused with -32003", ["layer", "invocation hidden"]),
+        ("shown", {"n": 1}, "would run", ["layer", "invocation shown"]),
+        ("nobody", {}, "refused with -32602", ["layer"]),
+    ]:
+        assert session.text(tool, arguments) == said
+        assert session.ask("jobs/asked", {}, **declaring())["asked"] == asked
+    assert session.failure("shown", {}) == "Missing required arguments: n"
+    # What is listed goes the same way.
+    assert set(session.tools()) == {"shown"}
