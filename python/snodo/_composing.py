@@ -85,7 +85,8 @@ class Composer:
         function = getattr(spec, "bare", None) or spec.function
         spec = spec._replace(function=function, wrapper=wrapper, is_async=is_async)
         if kind == "tool":
-            return spec
+            # An actor is reached through the function then: the short way has no room for layers.
+            return spec._replace(operation=None)
         completions = tuple(_completed(one, bound) for one in spec.completions)
         return spec._replace(completions=completions)
 
