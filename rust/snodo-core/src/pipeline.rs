@@ -2,12 +2,14 @@
 //! takes an outcome to bytes.
 
 mod batch;
+mod extended;
 mod output;
 mod question;
 
 use std::sync::Arc;
 
 pub use batch::batch;
+pub use extended::{Check, check, event, heard, passed, rest, told};
 use output::check_output;
 pub use output::explain_output;
 pub use question::{Question, Questions, answered, withdraw};
@@ -20,6 +22,7 @@ use crate::error::Error;
 use crate::json::Object;
 use crate::limits::{FILTER_BYTES, FILTER_URIS};
 pub use crate::operation::Change;
+use crate::operation::Operation;
 use crate::outcome::Outcome;
 use crate::peer::Peer;
 use crate::router::{self, Route};
@@ -150,6 +153,9 @@ pub fn proceed(
 ) -> Step {
     let search = match target {
         Target::Matcher(search) => *search,
+        Target::Negotiation(negotiation) => {
+            return extended::negotiated(runtime, context, *negotiation, outcome);
+        }
         target if context.dialect.asks() => {
             return question::after(runtime, context, &target, outcome);
         }
@@ -210,7 +216,16 @@ fn admitted(
     request: Request,
 ) -> Result<Prepared, Error> {
     let (mut context, params) = dialect.admit(runtime, request)?;
+    if let Some(extensions) = runtime.extensions(dialect) {
+        return extended::begin(runtime, extensions, context, params);
+    }
     let operation = dialect.operation(&mut context, params)?;
+    routed(runtime, context, operation)
+}
+
+/// Where an admitted request leads that no extension has a part in, or none any more.
+fn routed(runtime: &Runtime, context: Context, operation: Operation) -> Result<Prepared, Error> {
+    let dialect = context.dialect;
     let body = match router::route(runtime, &context, operation)? {
         Route::Run { target, arguments } => {
             return Ok(Prepared::Call(Call {
@@ -223,6 +238,7 @@ fn admitted(
             return Ok(Prepared::Listen(Listen {
                 context: Arc::new(context),
                 filter,
+                before: None,
             }));
         }
         Route::Open {

@@ -95,5 +95,6 @@ pub(super) fn find(method: &str) -> Option<&'static Method> {
 }
 
 fn listen(mut params: Object) -> Result<Operation, Error> {
-    Filter::take(&mut params).map(Operation::Listen)
+    let (filter, others) = Filter::take(&mut params)?;
+    Ok(Operation::Listen { filter, others })
 }
