@@ -223,7 +223,7 @@ class TestLife:
             changes.left = True
             assert running.next()["result"]["content"][0]["text"] == "done"
             server.wait(10)
-            assert "Finished server process" in server.log()
+            server.wait_for_log("Finished server process")
             assert "without completing" not in server.log()
 
     def test_the_end_of_the_loop_is_the_end_of_a_lifespan_that_nobody_forwards(
@@ -234,6 +234,7 @@ class TestLife:
             assert server.post(LIST, HEADERS).status == 200
             server.signal(signal.SIGINT)
             server.wait(10)
+            server.wait_for_log("lifespan left")
             assert times(server, "lifespan entered") == times(server, "lifespan left") == 1
         finally:
             server.close()
@@ -250,8 +251,10 @@ class TestLife:
             assert server.post(LIST, HEADERS).status == 200
             server.signal(signal.SIGTERM)
             server.wait(10)
+            server.wait_for_log("lifespan left")
             assert times(server, "lifespan entered") == times(server, "lifespan left") == 1
-            assert server.log().index("lifespan left") < server.log().index("shutdown complete")
+            said = server.wait_for_log("shutdown complete")
+            assert said.index("lifespan left") < said.index("shutdown complete")
         finally:
             server.close()
 
@@ -335,7 +338,7 @@ class TestCancellation:
                 conversation.notice()
             params = {"requestId": message["id"]}
             told = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-            reply = mounted.send(told, **theirs)
+            reply = mounted.send(told, mcp_protocol_version="2026-07-28", **theirs)
             assert (reply.status, reply.body) == (202, b"")
             if ends:
                 wait_until(lambda: times(mounted, "slow cancelled") > cancelled, "its end")
