@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import signal
+import textwrap
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
@@ -279,6 +280,33 @@ class TestIdentity:
             headers = {"x_token": "ada", "mcp_auth": "ada", "authorization": "Bearer ada"}
             told = server.send(call("who"), **headers).json()["result"]["structuredContent"]
             assert told == {"auth": None, "token": "ada"}
+        finally:
+            server.close()
+
+    def test_authenticate_is_asked_where_the_host_says_nothing(
+        self, write_app: Callable[[str], Path]
+    ) -> None:
+        asks = """
+        def authenticate(request):
+            say("authenticate asked")
+            key = request.headers.get("x-key")
+            return {"key": key, "path": request.path, "peer": request.peer[0]} if key else None
+
+        server = Server("shop", version="1.0.0", authenticate=authenticate, limits=LIMITS)
+        """
+        asks = textwrap.dedent(asks)
+        source = APP.replace('server = Server("shop", version="1.0.0", limits=LIMITS)', "")
+        server = AsgiServer(
+            write_app(source.replace("@server.lifespan", f"{asks}\n\n@server.lifespan"))
+        )
+        try:
+            assert server.post(LIST, HEADERS).status == 401
+            told = server.send(call("who"), x_key="k", x_token=None)
+            assert told.json()["result"]["isError"], "there is no x-token to tell"
+            assert times(server, "authenticate asked") == 2
+            told = server.send(call("who"), x_token="ada").json()["result"]["structuredContent"]
+            assert told["auth"] == {"user": "ada"}
+            assert times(server, "authenticate asked") == 2
         finally:
             server.close()
 
