@@ -4,6 +4,7 @@
 //! else, and no tokio thread ever attaches to the interpreter.
 
 mod actor_tool;
+mod address;
 mod asgi;
 mod authenticating;
 mod binding;
@@ -39,6 +40,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _snodo {
     #[pymodule_export]
     use super::actor_tool::PyActorTool;
+    use super::address::listen;
     #[pymodule_export]
     use super::asgi::{PyExchange, PyHosted, PyPorter, check_hosted};
     #[pymodule_export]
@@ -60,7 +62,7 @@ mod _snodo {
         check_schema, unenforced_keyword, uri_template_error, uri_template_matches, validate,
     };
     #[pymodule_export]
-    use super::server::{PyRuntime, listen};
+    use super::server::PyRuntime;
     #[pymodule_export]
     use super::serving::PyServing;
 }
