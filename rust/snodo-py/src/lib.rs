@@ -40,6 +40,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 mod _snodo {
     #[pymodule_export]
     use super::actor_tool::PyActorTool;
+    #[pymodule_export]
     use super::address::listen;
     #[pymodule_export]
     use super::asgi::{PyExchange, PyHosted, PyPorter, check_hosted};
