@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
+    from ._actor import ActorName
+    from ._actor_tool import Handler
     from ._asgi import App
     from ._changes import Changes
     from ._composing import Composer, Overrides
@@ -370,6 +372,86 @@ class Server:
             return function
 
         return decorate
+
+    @overload
+    def actor_call(
+        self,
+        name: str,
+        /,
+        *,
+        target: str | ActorName,
+        input_schema: Mapping[str, Any],
+        message: Any,
+        encode_reply: Callable[[Any], Mapping[str, Any]],
+        description: str | None = None,
+        output_schema: Mapping[str, Any] | None = None,
+        timeout_ms: int = 5_000,
+    ) -> Handler: ...
+    @overload
+    def actor_call(
+        self,
+        name: str,
+        /,
+        *,
+        target: str | ActorName,
+        input_schema: Mapping[str, Any],
+        encode_reply: Callable[[Any], Mapping[str, Any]],
+        description: str | None = None,
+        output_schema: Mapping[str, Any] | None = None,
+        timeout_ms: int = 5_000,
+    ) -> Callable[[F], F]: ...
+    def actor_call(self, name: Any, /, **options: Any) -> Any:
+        """Declare a tool that asks an actor, as `snodo.actor_call`.
+
+        Without a ``message`` it is a decorator of the function that builds one.
+
+        Returns:
+            What the tool runs, or a decorator that gives the function back.
+
+        Raises:
+            DeclarationError: If any of it is wrong, or not written out.
+            ConfigurationError: If the name is taken or the server is in use.
+        """
+        from ._actor_tool import decorator
+
+        return decorator("call", self, name, options, sys._getframe(1))
+
+    @overload
+    def actor_cast(
+        self,
+        name: str,
+        /,
+        *,
+        target: str | ActorName,
+        input_schema: Mapping[str, Any],
+        message: Any,
+        description: str | None = None,
+    ) -> Handler: ...
+    @overload
+    def actor_cast(
+        self,
+        name: str,
+        /,
+        *,
+        target: str | ActorName,
+        input_schema: Mapping[str, Any],
+        description: str | None = None,
+    ) -> Callable[[F], F]: ...
+    def actor_cast(self, name: Any, /, **options: Any) -> Any:
+        """Declare a tool that tells an actor something, as `snodo.actor_cast`.
+
+        Without a ``message`` it is a decorator of the function that builds one.
+
+        Returns:
+            What the tool runs, or a decorator that gives the function back.
+
+        Raises:
+            DeclarationError: If any of it is wrong, or not written out.
+            ConfigurationError: If the name is taken or the server is in use.
+        """
+        from ._actor_tool import decorator
+
+        return decorator("cast", self, name, options, sys._getframe(1))
 
     def add(self, *definitions: Any) -> None:
         """Add components declared elsewhere.

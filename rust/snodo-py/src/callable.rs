@@ -22,6 +22,7 @@ use crate::context::PyContext;
 use crate::convert::{self, Refusal, object_to_python, to_python};
 use crate::lane::ThreadLane;
 use crate::layers::Layers;
+use crate::operation::{Operation, PyOperation};
 use crate::policy::{self, Components, Policy};
 use crate::result::PyResultValue;
 use crate::{error, imports};
@@ -76,6 +77,8 @@ pub(crate) struct PyCallable {
     output_null: bool,
     check_arguments: Option<Py<PyAny>>,
     check_output: Option<Py<PyAny>>,
+    /// What it does in the place of the function, where nothing surrounds that.
+    operation: Option<Arc<Operation>>,
     /// Its last call was seen holding up its thread; the next one is expected to.
     pub(crate) slow: Arc<AtomicBool>,
     terms: Terms,
@@ -112,6 +115,9 @@ impl PyCallable {
             callable.check_arguments = optional(spec, "check_arguments")?;
             callable.check_output = optional(spec, "check_output")?;
         }
+        if kind == Kind::Tool && callable.is_bare() {
+            callable.operation = operation(spec)?;
+        }
         Ok(callable)
     }
 
@@ -135,6 +141,11 @@ impl PyCallable {
             Passing::Uri,
             terms,
         )
+    }
+
+    /// Whether nothing surrounds the function, so that what it does may be done without it.
+    fn is_bare(&self) -> bool {
+        self.layers.is_none() && self.check_arguments.is_none() && self.check_output.is_none()
     }
 
     /// A policy, with the components it decides on.
@@ -184,6 +195,7 @@ impl PyCallable {
             output_null: false,
             check_arguments: None,
             check_output: None,
+            operation: None,
             slow: Arc::default(),
             terms: terms.clone(),
         }
@@ -320,6 +332,16 @@ impl PyCallable {
         error::outcome_of(py, self, &context.get().call().target, error)
     }
 
+    /// What an actor does for it; then its function is not called.
+    pub(crate) fn operation(&self) -> Option<&Arc<Operation>> {
+        self.operation.as_ref()
+    }
+
+    /// Most bytes of a result.
+    pub(crate) fn result_bytes(&self) -> usize {
+        self.terms.result_bytes
+    }
+
     /// The server's keys.
     pub(crate) fn keys(&self) -> &KeyRing {
         &self.terms.keys
@@ -421,6 +443,13 @@ impl PyCallable {
             .and_then(|report| report.call1(("Tool", &self.name, error.into_value(py))));
         Error::internal("Schema validator failed").into()
     }
+}
+
+/// What an actor does for a tool, if one does.
+fn operation(spec: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Operation>>> {
+    let operation = spec.getattr("operation")?;
+    let operation = operation.cast::<PyOperation>().ok();
+    Ok(operation.map(|operation| operation.get().0.clone()))
 }
 
 /// Whether a value is what `elicit`, `sampling` or `roots` give, or a dict of it: both would pass as

@@ -274,7 +274,9 @@ impl Handler for PyHandler {
             call,
             reply,
         };
-        if is_async {
+        if let Some(operation) = job.callable.operation().cloned() {
+            operation.begin(job, &self.threads);
+        } else if is_async {
             self.event_loop.push(job);
         } else {
             self.threads.push(job);

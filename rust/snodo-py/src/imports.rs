@@ -115,6 +115,26 @@ imported!(
     track: PyAny = "snodo._track", "track"
 );
 imported!(
+    /// Why an ask, a tell or an actor tool comes to nothing.
+    actor_error: PyType = "snodo.errors", "ActorError"
+);
+imported!(
+    /// `awaited(pending)`: a coroutine that gives what is pending.
+    awaited: PyAny = "snodo._actor", "awaited"
+);
+imported!(
+    /// `get` of the variable that tells which message of an actor is being handled.
+    handling: PyAny = "snodo._actor", "_handling"
+);
+imported!(
+    /// `set` of that variable.
+    set_handling: PyAny = "snodo._actor", "_set_handling"
+);
+imported!(
+    /// The running loop of this thread, or `None`.
+    any_running_loop: PyAny = "asyncio", "_get_running_loop"
+);
+imported!(
     get_ident: PyAny = "_thread", "get_ident"
 );
 imported!(
