@@ -3,6 +3,7 @@
 //! Nothing is decided here: convert, delegate, convert back. Python code runs in `lane` and nowhere
 //! else, and no tokio thread ever attaches to the interpreter.
 
+mod address;
 mod asgi;
 mod authenticating;
 mod binding;
@@ -38,6 +39,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[pymodule(gil_used = false)]
 mod _snodo {
     #[pymodule_export]
+    use super::address::listen;
+    #[pymodule_export]
     use super::asgi::{PyExchange, PyHosted, PyPorter, check_hosted};
     #[pymodule_export]
     use super::context::PyContext;
@@ -60,7 +63,7 @@ mod _snodo {
         check_schema, unenforced_keyword, uri_template_error, uri_template_matches, validate,
     };
     #[pymodule_export]
-    use super::server::{PyRuntime, listen};
+    use super::server::PyRuntime;
     #[pymodule_export]
     use super::serving::PyServing;
 }
