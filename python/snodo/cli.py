@@ -197,6 +197,13 @@ _SERVE_FLAGS = (
     ),
     _Flag("--log-level", "info", _choice(*_LEVELS), ", ".join(_LEVELS), metavar="LEVEL"),
     _Flag("--log-format", "text", _choice("text", "json"), "text or json", metavar="FORMAT"),
+    _Flag(
+        "--metrics",
+        False,
+        _switch,
+        "serve metrics for Prometheus at /metrics",
+    ),
+    _Flag("--access-log", False, _switch, "log each message as a line of JSON"),
     _DEBUG,
 )
 
@@ -206,10 +213,11 @@ def _serve(options: argparse.Namespace) -> int:
     # Before the user's module: whatever it prints while it is imported must not reach the client.
     stdout_fd = _take_stdout() if flags["stdio"] else None
     server = _load(options.target)
+    server._watch(flags["metrics"], flags["access_log"])
 
     from . import _logging
 
-    log = _logging.configure(flags["log_level"], flags["log_format"])
+    log = _logging.configure(flags["log_level"], flags["log_format"], access=server._access_log)
 
     def started(url: str) -> None:
         log.say(server._start_line(url))
@@ -246,6 +254,8 @@ def _serve(options: argparse.Namespace) -> int:
         place = "over standard input and output" if flags["stdio"] else "over HTTP"
         return _complain(f"cannot serve {place}: {error.strerror or error}", _FAILED)
     finally:
+        if server._untold is not None:
+            server._untold()
         log.flush()
     if not server._runtime().end_threads(_ENDING):
         _end_at_once()

@@ -2,12 +2,15 @@
 //! takes an outcome to bytes.
 
 mod batch;
+mod gist;
 mod output;
 mod question;
 
 use std::sync::Arc;
 
 pub use batch::batch;
+use gist::Said;
+pub use gist::{Component, Gist, Kind};
 use output::check_output;
 pub use output::explain_output;
 pub use question::{Question, Questions, answered, withdraw};
@@ -96,13 +99,31 @@ pub enum Verdict {
 
 /// Parse, admit, route, validate.
 pub fn prepare(runtime: &Runtime, body: &[u8], arrival: Arrival) -> Prepared {
+    prepare_noting(runtime, body, arrival, None)
+}
+
+/// The same, and takes down what may be told of the message.
+pub fn prepare_noting(
+    runtime: &Runtime,
+    body: &[u8],
+    arrival: Arrival,
+    mut gist: Option<&mut Gist>,
+) -> Prepared {
     match envelope::read(body, &runtime.settings.limits) {
         Ok(Some(Message::Request { id, method, params })) => {
+            if let Some(gist) = &mut gist {
+                let (id, params) = (Some(&id), params.as_ref());
+                let method = &method;
+                gist.note(&runtime.registry, &Said { id, method, params }, &arrival);
+            }
             let opening = Opening::new(&method, params.as_ref(), &arrival);
             let dialect = match dialect::choose(&runtime.settings.dialects, &opening) {
                 Ok(dialect) => dialect,
                 Err(error) => return refused(Some(&id), &error),
             };
+            if let Some(gist) = &mut gist {
+                gist.spoken(dialect);
+            }
             let echo = id.clone();
             let request = Request {
                 id,
@@ -110,18 +131,31 @@ pub fn prepare(runtime: &Runtime, body: &[u8], arrival: Arrival) -> Prepared {
                 params,
                 arrival,
             };
-            admitted(runtime, dialect, request).unwrap_or_else(|error| {
+            admitted(runtime, dialect, request, gist).unwrap_or_else(|error| {
                 let error = dialect.shape_error(&error);
                 let verdict = dialect.verdict(Verdict::Error(error.code));
                 Prepared::Answer(refuse(Some(&echo), &error, verdict))
             })
         }
         Ok(Some(Message::Notification { method, params })) => {
+            if let Some(gist) = gist {
+                let (id, params) = (None, params.as_ref());
+                let method = &method;
+                gist.note(&runtime.registry, &Said { id, method, params }, &arrival);
+            }
             notification(runtime, &method, params, &arrival)
         }
-        Ok(Some(Message::Response { id, response })) => reply(id, response, &arrival),
+        Ok(Some(Message::Response { id, response })) => {
+            if let Some(gist) = gist {
+                gist.kind = Some(Kind::Response);
+            }
+            reply(id, response, &arrival)
+        }
         Ok(None) => Prepared::Silence,
         Err(malformed) => {
+            if let Some(gist) = gist {
+                gist.id.clone_from(&malformed.id);
+            }
             let error = batch::refused(runtime, body, &arrival).unwrap_or(malformed.error);
             refused(malformed.id.as_ref(), &error)
         }
@@ -208,10 +242,15 @@ fn admitted(
     runtime: &Runtime,
     dialect: &'static dyn Dialect,
     request: Request,
+    gist: Option<&mut Gist>,
 ) -> Result<Prepared, Error> {
     let (mut context, params) = dialect.admit(runtime, request)?;
     let operation = dialect.operation(&mut context, params)?;
-    let body = match router::route(runtime, &context, operation)? {
+    let route = router::route(runtime, &context, operation)?;
+    if let (Some(gist), Route::Run { target, .. } | Route::Known { target, .. }) = (gist, &route) {
+        gist.about(&runtime.registry, target);
+    }
+    let body = match route {
         Route::Run { target, arguments } => {
             return Ok(Prepared::Call(Call {
                 target,

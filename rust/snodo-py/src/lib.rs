@@ -21,6 +21,7 @@ mod server;
 mod serving;
 mod settings;
 mod source;
+mod telemetry;
 
 use pyo3::prelude::*;
 
@@ -44,4 +45,6 @@ mod _snodo {
     use super::server::PyRuntime;
     #[pymodule_export]
     use super::serving::PyServing;
+    #[pymodule_export]
+    use super::telemetry::PyFeed;
 }

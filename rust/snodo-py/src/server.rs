@@ -1,5 +1,6 @@
 //! The frozen class that Python builds, asks and serves.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
@@ -28,6 +29,7 @@ use crate::sealing::server_keys;
 use crate::serving::{Patience, PyServing, TURN, end_if_forked, orphaned, stopped, tokio_runtime};
 use crate::settings::{Options, configuration_error};
 use crate::source::PySource;
+use crate::telemetry::PyFeed;
 
 /// A server that nothing can change any more.
 #[pyclass(frozen, weakref, name = "Runtime", module = "snodo._snodo")]
@@ -40,6 +42,7 @@ pub(crate) struct PyRuntime {
     has_coroutines: AtomicBool,
     /// Whether events come from a source in Python, which is a coroutine too.
     source_waits: bool,
+    feed: Option<Py<PyFeed>>,
 }
 
 #[pymethods]
@@ -48,6 +51,7 @@ impl PyRuntime {
     fn new(options: &Bound<'_, PyDict>, offered: &Bound<'_, PyDict>) -> PyResult<Self> {
         end_if_forked(); // remembers which process is the server's
         let given = Options(options);
+        let watching = given.watching()?;
         let terms = Terms {
             validator: given.validator()?,
             debug: given.get::<bool>("debug")?.unwrap_or(false),
@@ -55,6 +59,7 @@ impl PyRuntime {
             input_rounds: given.limits()?.input_rounds,
             state: State::default(),
             keys: server_keys(options)?,
+            around: watching.as_ref().and_then(|it| it.around.clone()),
         };
         let threads = ThreadLane::new(given.get::<usize>("threads")?.unwrap_or(256).max(1));
         let event_loop = EventLoopLane::new()?;
@@ -62,6 +67,12 @@ impl PyRuntime {
         let has_coroutines = AtomicBool::new(declared.has_coroutines());
         let (runtime, handler) = offer(options, declared, &threads, &event_loop)?;
         let mut service = Service::new(runtime, handler);
+        if let Some(watching) = &watching {
+            service = service.with_telemetry(watching.telemetry.clone());
+            if let Some(hub) = given.hub()? {
+                hub.watch(&watching.telemetry);
+            }
+        }
         let mut source_waits = false;
         if let Some(source) = given.source()? {
             service = if let Ok(hub) = source.cast::<PyHub>() {
@@ -86,7 +97,27 @@ impl PyRuntime {
             threads,
             event_loop,
             has_coroutines,
+            feed: watching.and_then(|it| it.feed),
         })
+    }
+
+    /// What is to be handed on to sinks and to the log; `None` where that is nothing.
+    #[getter]
+    fn feed(&self, py: Python<'_>) -> Option<Py<PyFeed>> {
+        self.feed.as_ref().map(|feed| feed.clone_ref(py))
+    }
+
+    /// How much there is to do: what is served, runs, waits and is open.
+    fn load(&self) -> HashMap<&'static str, usize> {
+        let gauges = self.service.gauges();
+        HashMap::from([
+            ("in_flight", gauges.in_flight),
+            ("running", gauges.running),
+            ("queued", gauges.queued),
+            ("streams", gauges.streams),
+            ("connections", gauges.connections),
+            ("sessions", gauges.sessions),
+        ])
     }
 
     /// Offers other components from the next request on. Calls under way end as they began.
@@ -174,7 +205,7 @@ impl PyRuntime {
                     }
                 }
             }
-            Prepared::Listen(listen) => Some(self.service.deaf(&listen)),
+            Prepared::Listen(listen) => Some(self.service.deaf(listen)),
             Prepared::Cancel(_) | Prepared::Reply(_) | Prepared::Silence => None,
         };
         Ok(answer.map(|answer| PyBytes::new(py, &answer.body)))
@@ -207,9 +238,10 @@ impl PyRuntime {
         };
         let bound = py.detach(|| HttpServer::bind(self.service.clone(), &options));
         let server = bound.map_err(|error| match error {
-            BindError::Path(_) | BindError::Taken(_) | BindError::Entry(_) => {
-                configuration_error(py, error)
-            }
+            BindError::Path(_)
+            | BindError::Taken(_)
+            | BindError::Metrics(_)
+            | BindError::Entry(_) => configuration_error(py, error),
             _ => PyOSError::new_err(error.to_string()),
         })?;
         let url = format!("http://{}{}", server.address(), options.path);

@@ -16,6 +16,7 @@ use crate::transport::connection;
 use crate::transport::http::Endpoint;
 use crate::transport::mailbox;
 use crate::transport::origin::{BadEntry, Gate};
+use crate::transport::scrape::METRICS;
 
 /// Where and for whom to serve over HTTP. Bounds come from the runtime's limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +66,9 @@ pub enum BindError {
     /// HTTP+SSE is served there.
     #[error("path {0:?} is taken by --legacy-sse: --path takes another one")]
     Taken(String),
+    /// Metrics are served there.
+    #[error("path {0:?} is taken by --metrics: --path takes another one")]
+    Metrics(String),
     /// An entry of an allow-list that names nothing.
     #[error(transparent)]
     Entry(#[from] BadEntry),
@@ -95,6 +99,9 @@ impl HttpServer {
         let bare = path.trim_end_matches('/');
         if options.legacy_sse && [mailbox::STREAM, mailbox::MESSAGES].contains(&bare) {
             return Err(BindError::Taken(path.clone()));
+        }
+        if bare == METRICS && service.telemetry().is_some_and(|it| it.metrics().is_some()) {
+            return Err(BindError::Metrics(path.clone()));
         }
         let (socket, address) = listen(&options.host, options.port)?;
         let gate = Gate::new(

@@ -3,7 +3,7 @@
 //! It detects no change by itself. Publishing takes one short lock, never waits and needs no runtime.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context as Task, Poll, Waker};
 
 use slab::Slab;
@@ -11,6 +11,7 @@ use snodo_core::context::Context;
 use snodo_core::subscription::{Change, Event, Filter};
 
 use crate::source::{End, Failed, Feed, Opened, Opening, Source};
+use crate::telemetry::{self, Event as Told, Published, Telemetry};
 
 /// Events waiting for one listener, unless said otherwise.
 pub const MAX_BUFFER: usize = 100;
@@ -64,6 +65,8 @@ struct Shared {
     max_buffer: usize,
     overflow: Overflow,
     state: Mutex<State>,
+    /// Who is told of what is published: those of each server that listens.
+    watched: OnceLock<Mutex<Vec<Weak<Telemetry>>>>,
 }
 
 /// Something that events are about, by its place in [`State::topics`]: the first three are the lists.
@@ -116,6 +119,7 @@ impl Hub {
                 max_buffer: max_buffer.max(1),
                 overflow,
                 state: Mutex::new(state),
+                watched: OnceLock::new(),
             }),
         }
     }
@@ -129,16 +133,42 @@ impl Hub {
             .state()
             .publish(&self.shared, &event, &mut awake);
         awake.into_iter().for_each(Waker::wake);
+        if let Some(watched) = self.shared.watched.get() {
+            let published = Published {
+                kind: telemetry::kind_of(&event.change),
+                report,
+                queued: self.stats().queued,
+                overflow: self.shared.overflow,
+            };
+            tell(watched, &Told::Published(&published));
+        }
         report
+    }
+
+    /// Tells these of what is published, as long as they are there.
+    pub fn watch(&self, telemetry: &Arc<Telemetry>) {
+        let watched = self.shared.watched.get_or_init(Mutex::default);
+        let mut watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.retain(|telemetry| telemetry.strong_count() > 0);
+        watched.push(Arc::downgrade(telemetry));
     }
 
     /// Ends every listener there is when it has heard what waits for it.
     pub fn complete(&self) {
+        let watched = self.shared.watched.get();
+        let before = watched.map(|_| self.stats());
         let mut state = self.shared.state();
         let all: Vec<_> = state.listeners.iter().map(|(at, _)| at).collect();
         let awake: Vec<_> = all.into_iter().filter_map(|at| state.finish(at)).collect();
         drop(state);
         awake.into_iter().for_each(Waker::wake);
+        if let (Some(watched), Some(before)) = (watched, before) {
+            let told = Told::Completed {
+                subscriptions: before.subscriptions - before.closing,
+                queued: before.queued,
+            };
+            tell(watched, &told);
+        }
     }
 
     /// How it fares.
@@ -184,6 +214,15 @@ impl Source for Hub {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn tell(watched: &Mutex<Vec<Weak<Telemetry>>>, told: &Told<'_>) {
+    let watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
+    let alive: Vec<_> = watched.iter().filter_map(Weak::upgrade).collect();
+    drop(watched);
+    for telemetry in alive {
+        telemetry.tell(told);
     }
 }
 

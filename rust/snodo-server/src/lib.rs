@@ -12,5 +12,6 @@ pub mod said;
 pub mod service;
 pub mod session;
 pub mod source;
+pub mod telemetry;
 pub mod transport;
 pub mod voice;

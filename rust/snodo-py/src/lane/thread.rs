@@ -399,6 +399,7 @@ fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {
         Ok(context) => context,
         Err(error) => return error.write_unraisable(py, None),
     };
+    let _surrounded = callable.surround(&context);
     let called = callable.bind(&context).map_or_else(
         |outcome| Ok(Err(outcome)),
         |(arguments, named)| {

@@ -26,11 +26,13 @@ use crate::cancel::CancelToken;
 use crate::said::Speech;
 use crate::service::{Prepared, Service};
 use crate::session::Sessions;
+use crate::telemetry::Event;
 use crate::transport::body::{self, Incomplete};
 use crate::transport::connection::{LastWords, Life};
 use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
+use crate::transport::scrape::METRICS;
 use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{self, First};
 use crate::transport::{cors, media};
@@ -46,7 +48,7 @@ pub(crate) struct Endpoint {
     mailboxes: Option<Arc<Mailboxes>>,
     /// Without a slash at its end.
     path: String,
-    gate: Gate,
+    pub(super) gate: Gate,
     beside: TowerToHyperService<Router>,
     last_words: LastWords,
 }
@@ -65,8 +67,10 @@ impl Endpoint {
                 );
                 response.map(Stream::new)
             });
+        let sessions = Arc::new(Sessions::new(service.limits()));
+        service.keep_count_of(&sessions);
         Self {
-            sessions: Arc::new(Sessions::new(service.limits())),
+            sessions,
             loose: Arc::new(Loose::new()),
             mailboxes: legacy_sse.then(|| Arc::new(Mailboxes::new(service.limits()))),
             service,
@@ -106,7 +110,7 @@ impl Endpoint {
         let path = request.uri().path();
         let is_mail = self.mailboxes.is_some() && (path == STREAM || path == MESSAGES);
         if path != self.path && path.strip_suffix('/') != Some(&self.path) && !is_mail {
-            return self.beside(request, life).await;
+            return self.told(self.beside(request, life).await);
         }
         let (parts, body) = request.into_parts();
         let gate = self.gate.admit(
@@ -145,6 +149,16 @@ impl Endpoint {
         };
         if let Some(origin) = origin {
             cors::expose(origin, response.headers_mut());
+        }
+        self.told(response)
+    }
+
+    /// Tells of a response that says only that there was no message to serve.
+    fn told(&self, response: Response<Body>) -> Response<Body> {
+        if let Some(telemetry) = self.service.telemetry()
+            && response.extensions().get::<Refused>().is_some()
+        {
+            telemetry.tell(&Event::Refused(response.status().as_u16()));
         }
         response
     }
@@ -193,7 +207,14 @@ impl Endpoint {
         let prepared = self.service.prepare(&text, arrival);
         drop(text);
         if matches!(caller, Caller::Gone) && !matches!(prepared, Prepared::Open { .. }) {
-            return gone();
+            match prepared {
+                Prepared::Work(work) => work.refused(code::INVALID_REQUEST),
+                Prepared::Listen(listen) => listen.refused(code::INVALID_REQUEST),
+                _ => {}
+            }
+            let mut response = gone();
+            response.extensions_mut().clear(); // the message has been told of
+            return response;
         }
         match prepared {
             Prepared::Answer(answer) => respond(answer),
@@ -217,7 +238,7 @@ impl Endpoint {
             }
             Prepared::Listen(listen) => {
                 let error = malformed("Accept must admit text/event-stream");
-                let answer = self.service.refuse(Some(listen.id()), &error);
+                let answer = self.service.turn_down(listen, &error);
                 json(StatusCode::NOT_ACCEPTABLE, answer.body)
             }
             Prepared::Open { answer, peer } => self.open(answer, peer, principal),
@@ -250,6 +271,13 @@ impl Endpoint {
     }
 
     async fn beside(&self, request: Request<Incoming>, life: &Life) -> Response<Body> {
+        let keeps_metrics = self
+            .service
+            .telemetry()
+            .is_some_and(|it| it.metrics().is_some());
+        if keeps_metrics && request.uri().path() == METRICS {
+            return self.scrape(&request, life);
+        }
         leave_unread(life, request.body());
         match hyper::service::Service::call(&self.beside, request).await {
             Ok(response) => response.map(Body::Stream),
@@ -270,7 +298,7 @@ impl Endpoint {
 }
 
 /// The one table from what an answer says to its status.
-fn status(verdict: Verdict) -> StatusCode {
+pub(crate) fn status(verdict: Verdict) -> StatusCode {
     match verdict {
         Verdict::Result | Verdict::Told(_) => StatusCode::OK,
         Verdict::Busy | Verdict::Closing => StatusCode::SERVICE_UNAVAILABLE,
@@ -313,12 +341,18 @@ pub(super) fn malformed(message: &'static str) -> Error {
     Error::new(code::INVALID_REQUEST, Kind::Transport, message)
 }
 
+/// Marks a response that nothing else tells of.
+#[derive(Debug, Clone, Copy)]
+struct Refused;
+
 pub(super) fn refusal(status: StatusCode, message: &'static str) -> Response<Body> {
     let error = malformed(message);
-    json(
+    let mut response = json(
         status,
         refuse(None, &error, Verdict::Error(error.code)).body,
-    )
+    );
+    response.extensions_mut().insert(Refused);
+    response
 }
 
 pub(super) fn not_allowed() -> Response<Body> {

@@ -13,6 +13,7 @@ pub(crate) mod mailbox;
 mod media;
 pub(crate) mod origin;
 mod output;
+pub(crate) mod scrape;
 mod sessions;
 mod sse;
 mod stdio;
