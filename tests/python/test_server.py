@@ -64,6 +64,13 @@ def test_options_become_plain_settings() -> None:
         "heartbeat": 5.0,
         "subscriptions": server.notify,
         "hub": server.notify,
+        "authorize": None,
+        "conceal_refusals": False,
+        "authenticate": None,
+        "extensions": (),
+        "instrument": (),
+        "metrics": False,
+        "access_log": False,
     }
 
 

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use bytes::Bytes;
-use hyper::body::{Body, Incoming};
+use http_body::Body;
 
 use crate::transport::connection::Life;
 
@@ -18,9 +18,20 @@ pub(crate) enum Incomplete {
     Malformed,
 }
 
+/// The body of a request, whoever reads it from the network.
+pub(crate) trait Incoming:
+    Body<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static
+{
+}
+
+impl<B> Incoming for B where
+    B: Body<Data = Bytes, Error: Into<axum::BoxError>> + Send + Unpin + 'static
+{
+}
+
 /// Reads a body within the time that one may take, however many pieces it comes in.
 pub(crate) async fn collect(
-    body: Incoming,
+    body: impl Incoming,
     limit: usize,
     life: &Life,
 ) -> Result<Bytes, Incomplete> {
@@ -30,7 +41,7 @@ pub(crate) async fn collect(
 }
 
 /// A body that arrives in one piece, as most do, is not copied.
-async fn pieces(mut body: Incoming, limit: usize, life: &Life) -> Result<Bytes, Incomplete> {
+async fn pieces(mut body: impl Incoming, limit: usize, life: &Life) -> Result<Bytes, Incomplete> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > limit {
         return Err(Incomplete::TooLarge);
@@ -54,7 +65,7 @@ async fn pieces(mut body: Incoming, limit: usize, life: &Life) -> Result<Bytes, 
 }
 
 /// The next piece; trailers are skipped.
-async fn next(body: &mut Incoming, life: &Life) -> Result<Option<Bytes>, Incomplete> {
+async fn next(body: &mut impl Incoming, life: &Life) -> Result<Option<Bytes>, Incomplete> {
     poll_fn(|context| {
         loop {
             match Pin::new(&mut *body).poll_frame(context) {

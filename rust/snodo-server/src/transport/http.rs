@@ -15,7 +15,6 @@ use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
-use hyper::body::{Body as _, Incoming};
 use hyper_util::service::TowerToHyperService;
 use snodo_core::context::{Arrival, Header, Headers, Transport};
 use snodo_core::error::{Error, Kind, code};
@@ -27,7 +26,7 @@ use crate::said::Speech;
 use crate::service::{Prepared, Service};
 use crate::session::Sessions;
 use crate::telemetry::Event;
-use crate::transport::body::{self, Incomplete};
+use crate::transport::body::{self, Incoming, Incomplete};
 use crate::transport::connection::{LastWords, Life};
 use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
@@ -101,9 +100,9 @@ impl Endpoint {
     }
 
     /// One request, to its response. Dropping the future cancels what it runs.
-    pub(crate) async fn serve(
+    pub(crate) async fn serve<B: Incoming>(
         &self,
-        request: Request<Incoming>,
+        request: Request<B>,
         life: &Arc<Life>,
     ) -> Response<Body> {
         let (heard, _request) = life.begin();
@@ -164,7 +163,11 @@ impl Endpoint {
     }
 
     /// The body of a request, or the answer to one that has none.
-    pub(super) async fn text(&self, body: Incoming, life: &Arc<Life>) -> Result<Bytes, Incomplete> {
+    pub(super) async fn text(
+        &self,
+        body: impl Incoming,
+        life: &Arc<Life>,
+    ) -> Result<Bytes, Incomplete> {
         let text = body::collect(body, self.limits().body_bytes, life).await;
         if text.is_err() {
             life.leave_unread();
@@ -172,7 +175,7 @@ impl Endpoint {
         text
     }
 
-    async fn post(&self, head: Parts, body: Incoming, life: &Arc<Life>) -> Response<Body> {
+    async fn post(&self, head: Parts, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
         if let Some(text) = unsupported(&head.headers) {
             leave_unread(life, &body);
             return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
@@ -270,7 +273,7 @@ impl Endpoint {
         }
     }
 
-    async fn beside(&self, request: Request<Incoming>, life: &Life) -> Response<Body> {
+    async fn beside<B: Incoming>(&self, request: Request<B>, life: &Life) -> Response<Body> {
         let keeps_metrics = self
             .service
             .telemetry()
@@ -400,7 +403,7 @@ pub(super) fn incomplete(reason: Incomplete) -> Response<Body> {
 }
 
 /// Nobody will read this body.
-pub(super) fn leave_unread(life: &Life, body: &Incoming) {
+pub(super) fn leave_unread(life: &Life, body: &impl Incoming) {
     if !body.is_end_stream() {
         life.leave_unread();
     }
@@ -462,10 +465,11 @@ pub(super) struct HttpHeaders(pub(super) HeaderMap);
 
 impl Headers for HttpHeaders {
     fn get(&self, name: &str) -> Header<'_> {
-        let mut values = self.0.get_all(name).iter();
-        match (values.next(), values.next()) {
+        // Looking at the dozen there are is quicker than hashing a name that is not a standard one.
+        let mut named = self.0.iter().filter(|(key, _)| key.as_str() == name);
+        match (named.next(), named.next()) {
             (None, _) => Header::Missing,
-            (Some(value), None) => Header::One(value.as_bytes().trim_ascii()),
+            (Some((_, value)), None) => Header::One(value.as_bytes().trim_ascii()),
             _ => Header::Repeated,
         }
     }

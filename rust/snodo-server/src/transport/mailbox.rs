@@ -12,7 +12,6 @@ use std::task::{Context, Poll};
 use futures_util::StreamExt;
 use http::request::Parts;
 use http::{Method, Response, StatusCode};
-use hyper::body::Incoming;
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::error::Error;
 use snodo_core::limits::Limits;
@@ -23,6 +22,7 @@ use crate::cancel::CancelToken;
 use crate::said::Said;
 use crate::service::Prepared;
 use crate::session::{Changes, Key, Session, Store, Use, Used};
+use crate::transport::body::Incoming;
 use crate::transport::connection::Life;
 use crate::transport::http::{
     Body, Endpoint, HttpHeaders, empty, incomplete, leave_unread, not_allowed, refusal, respond,
@@ -103,7 +103,7 @@ impl Endpoint {
         &self,
         boxes: &Arc<Mailboxes>,
         parts: Parts,
-        body: Incoming,
+        body: impl Incoming,
         life: &Arc<Life>,
     ) -> Response<Body> {
         match parts.method {

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
 
 use crate::telemetry;
+use crate::transport::body::Incoming;
 use crate::transport::connection::Life;
 use crate::transport::http::{Body, Endpoint, leave_unread, refusal};
 
@@ -14,7 +14,7 @@ pub(crate) const METRICS: &str = "/metrics";
 
 impl Endpoint {
     /// The metrics of a server that keeps some.
-    pub(super) fn scrape(&self, request: &Request<Incoming>, life: &Life) -> Response<Body> {
+    pub(super) fn scrape(&self, request: &Request<impl Incoming>, life: &Life) -> Response<Body> {
         leave_unread(life, request.body());
         let authority = request.uri().authority();
         let authority = authority.map(http::uri::Authority::as_str);
