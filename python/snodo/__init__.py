@@ -69,6 +69,7 @@ __all__ = [
     "resource",
     "roots",
     "sampling",
+    "telemetry",
     "tool",
 ]
 
@@ -113,6 +114,7 @@ _HOMES = {
     "resource": "decorators",
     "roots": "",
     "sampling": "",
+    "telemetry": "",
     "tool": "decorators",
 }
 

@@ -113,6 +113,7 @@ class OpenTelemetry:
         self._arrived: dict[int, float] = {}
         self._open: dict[int, Context] = {}
         self._late: dict[int, Callable[[Span], None]] = {}
+        self._known: set[type[Exception]] = set()
 
     def __call__(self, name: str, measurements: dict[str, Any], metadata: dict[str, Any]) -> None:
         """Take an event, as every sink does."""
@@ -179,12 +180,11 @@ class OpenTelemetry:
         if context is None:
             try:
                 span, context = self._begun(metadata, arrived, baggage)
-            except BaseException:
-                # Whoever ends the message finds a span that takes everything and keeps nothing.
-                with self._lock:
-                    if self._late.pop(key, None) is None:
-                        self._open[key] = self._context.Context()
-                raise
+            except Exception as error:
+                # What ends the message finds a span that takes everything and keeps nothing.
+                context = self._context.Context()
+                span = self._trace.get_current_span(context)
+                self._complain(error)
             with self._lock:
                 finish = self._late.pop(key, None)
                 if finish is None:
@@ -192,6 +192,14 @@ class OpenTelemetry:
             if finish is not None:
                 finish(span)
         return self._context.attach(context)
+
+    def _complain(self, error: Exception) -> None:
+        import logging
+
+        if type(error) not in self._known:
+            self._known.add(type(error))
+            text = "no span could be begun; the handler runs without, and this is not logged again"
+            logging.getLogger("snodo").error(text, exc_info=error)
 
     def _leave(self, token: Any) -> None:
         """Make current what was before; the handler's own context keeps its span."""

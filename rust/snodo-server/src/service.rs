@@ -305,33 +305,29 @@ impl Service {
             pipeline::prepare_noting(&offer.runtime, body, arrival, Some(&mut gist))
         }));
         let is_response = gist.kind == Some(Kind::Response);
-        let span = || arrived.begin(telemetry, transport, gist);
-        match prepared {
-            Ok(prepared) => match &prepared {
-                pipeline::Prepared::Call(_) | pipeline::Prepared::Listen(_) => {
-                    let span = span();
-                    under(offer, prepared, Some(span))
-                }
-                pipeline::Prepared::Answer(answer)
-                | pipeline::Prepared::Open { answer, .. }
-                | pipeline::Prepared::Settle { answer, .. } => {
-                    span().answered(answer);
-                    under(offer, prepared, None)
-                }
-                pipeline::Prepared::Cancel(_)
-                | pipeline::Prepared::Reply(_)
-                | pipeline::Prepared::Silence => {
-                    if !is_response {
-                        span().silent();
-                    }
-                    under(offer, prepared, None)
-                }
-            },
-            Err(_) => {
-                span().broke();
-                Prepared::Answer(self.refuse(None, &Error::internal("Internal error")))
+        let span = || Box::new(arrived.begin(telemetry, transport, gist));
+        let Ok(prepared) = prepared else {
+            span().broke();
+            return Prepared::Answer(self.refuse(None, &Error::internal("Internal error")));
+        };
+        let span = match &prepared {
+            pipeline::Prepared::Call(_) | pipeline::Prepared::Listen(_) => Some(span()),
+            pipeline::Prepared::Answer(answer)
+            | pipeline::Prepared::Open { answer, .. }
+            | pipeline::Prepared::Settle { answer, .. } => {
+                span().answered(answer);
+                None
             }
-        }
+            pipeline::Prepared::Cancel(_)
+            | pipeline::Prepared::Reply(_)
+            | pipeline::Prepared::Silence => {
+                if !is_response {
+                    span().silent();
+                }
+                None
+            }
+        };
+        under(offer, prepared, span)
     }
 
     /// The messages of a batch, where the revision in force has batches: each is to be prepared by

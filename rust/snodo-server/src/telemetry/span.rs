@@ -166,7 +166,7 @@ impl Arrived {
         telemetry: &Arc<Telemetry>,
         transport: Transport,
         gist: Gist,
-    ) -> Box<Span> {
+    ) -> Span {
         let dispatch = Arc::new(Dispatch {
             span: self.span,
             method: gist.method,
@@ -181,12 +181,12 @@ impl Arrived {
         });
         telemetry.in_flight.fetch_add(1, Relaxed);
         telemetry.tell(&Event::Start(&dispatch));
-        Box::new(Span {
+        Span {
             telemetry: telemetry.clone(),
             dispatch,
             began: self.began,
             open: true,
-        })
+        }
     }
 }
 
