@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import elicit, roots, sampling
+    from . import elicit, middleware, roots, sampling
     from ._answer import Answer, InputRequest
     from ._arg import Arg
     from ._interview import Answers
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from ._tool import Tool
     from .context import current_context
     from .decorators import prompt, resource, tool
+    from .dependencies import (
+        Depends,
+        current_auth,
+        current_client_capabilities,
+        current_client_info,
+        current_headers,
+        current_meta,
+        current_request_id,
+        current_state,
+        current_trace,
+    )
     from .errors import (
         Cancelled,
         ConfigurationError,
@@ -42,6 +53,7 @@ __all__ = [
     "Context",
     "DeclarationError",
     "Declined",
+    "Depends",
     "DirectoryResource",
     "EmbeddedResource",
     "Error",
@@ -63,8 +75,17 @@ __all__ = [
     "Text",
     "Tool",
     "ToolError",
+    "current_auth",
+    "current_client_capabilities",
+    "current_client_info",
     "current_context",
+    "current_headers",
+    "current_meta",
+    "current_request_id",
+    "current_state",
+    "current_trace",
     "elicit",
+    "middleware",
     "prompt",
     "resource",
     "roots",
@@ -87,6 +108,7 @@ _HOMES = {
     "Context": "_snodo",
     "DeclarationError": "errors",
     "Declined": "errors",
+    "Depends": "dependencies",
     "DirectoryResource": "_ready",
     "EmbeddedResource": "results",
     "Error": "errors",
@@ -108,8 +130,17 @@ _HOMES = {
     "Text": "results",
     "Tool": "_tool",
     "ToolError": "errors",
+    "current_auth": "dependencies",
+    "current_client_capabilities": "dependencies",
+    "current_client_info": "dependencies",
     "current_context": "context",
+    "current_headers": "dependencies",
+    "current_meta": "dependencies",
+    "current_request_id": "dependencies",
+    "current_state": "dependencies",
+    "current_trace": "dependencies",
     "elicit": "",
+    "middleware": "",
     "prompt": "decorators",
     "resource": "decorators",
     "roots": "",

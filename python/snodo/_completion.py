@@ -14,6 +14,7 @@ from ._components import Components
 from ._definition import Site, kind_of
 from ._parameters import EMPTY, Scope, is_context
 from ._signature import CompletionSpec
+from ._subject import injected
 from .errors import ConfigurationError, DeclarationError
 
 _ADVICE = "write a function of (value, arguments, context), or a list of strings"
@@ -92,6 +93,8 @@ def _function(
     except (ValueError, TypeError):
         raise site.refuse(path, "its signature cannot be read", "wrap it in a def") from None
     scope = Scope(_callable.global_names(completer), _callable.local_names(completer, frame), site)
+    run, is_async = _callable.runner(completer)
+    parameters, injection = injected(run, is_async, parameters, scope)
     context = next((p for p in parameters if _is_context(p, scope)), None)
     others = [p for p in parameters if p is not context]
     kinds = inspect.Parameter
@@ -107,15 +110,22 @@ def _function(
     given = most if many and context is None else min(len(places), 2)
     if context is None and needed == 3:
         given = 3
-    run, is_async = _callable.runner(completer)
     keyword = None if context is None else context.name
     if context is not None and context.kind is kinds.POSITIONAL_ONLY:
         raise site.refuse(path, "the context is positional-only", "remove the '/'")
+
+    def adapt(run: Any, is_async: bool) -> Any:
+        return _adapted(run, is_async, given, keyword)
+
+    if injection is not None:
+        injection = injection._replace(adapt=adapt)
+        run, is_async = injection.injected()
     return CompletionSpec(
         argument,
-        function=_adapted(run, is_async, given, keyword),
+        function=adapt(run, is_async),
         is_async=is_async,
         takes_context=given == 3 or keyword is not None,
+        injection=injection,
     )
 
 

@@ -16,6 +16,7 @@ from ._definition import (
     checked_call_name,
     checked_icons,
     checked_metadata,
+    checked_middleware,
     checked_schema,
     checked_text,
     checked_timeout,
@@ -24,7 +25,7 @@ from ._definition import (
 from ._parameters import EMPTY, Parameters, read_parameters
 from ._returns import admits_null, output_schema
 from ._signature import ToolSpec
-from ._subject import check_call, raw, read_subject
+from ._subject import adapted, raw, read_call, read_subject
 
 
 def function_spec(
@@ -42,14 +43,15 @@ def function_spec(
         DeclarationError: If it cannot be a tool.
     """
     subject = read_subject(function, options, frame, "tool", method=method)
-    site, scope, run = subject.site, subject.scope, subject.run
+    site, scope = subject.site, subject.scope
+    run, injection = subject.run, subject.injection
     if options.input_schema is None:
         parameters: Parameters | None = read_parameters(subject.parameters, scope, subject.texts)
         schema = parameters.schema() if parameters else {}
     else:
         parameters = None
         schema = checked_schema(options.input_schema, "input_schema", site)
-        run = raw(function, subject, "input_schema")
+        run, injection = adapted(subject, raw(function, subject, "input_schema"))
     if options.output_schema is not UNSET:
         output = _explicit_output(options.output_schema, site)
     elif subject.returned is EMPTY:
@@ -78,6 +80,8 @@ def function_spec(
         output_null=admits_null(output),
         timeout=checked_timeout(options.timeout, site),
         where=site.where,
+        middleware=checked_middleware(options.middleware, site, "tool"),
+        injection=injection,
     )
 
 
@@ -93,8 +97,7 @@ def class_spec(call: Any, options: Options, site: Site) -> ToolSpec:
     schema = checked_schema(options.input_schema, "input_schema", site)
     output = _explicit_output(options.output_schema, site)
     parts = _rest(options, site)
-    check_call(call, "call", "arguments", site)
-    run, is_async = _callable.runner(call)
+    run, is_async, injection = read_call(call, "call", "arguments", site)
     return ToolSpec(
         name=name,
         definition=listed(
@@ -113,6 +116,8 @@ def class_spec(call: Any, options: Options, site: Site) -> ToolSpec:
         output_null=admits_null(output),
         timeout=checked_timeout(options.timeout, site),
         where=site.where,
+        middleware=checked_middleware(options.middleware, site, "tool"),
+        injection=injection,
     )
 
 

@@ -63,10 +63,10 @@ class StderrHandler(logging.Handler):
     Access lines wait apart from the others and after them, for they may come at any rate.
     """
 
-    def __init__(self, style: Format = "text", descriptor: int = 2) -> None:
+    def __init__(self, style: Format = "text", descriptor: int = 2, *, pid: bool = False) -> None:
         super().__init__()
         self.style = style
-        self.setFormatter(JsonFormatter() if style == "json" else TextFormatter())
+        self.setFormatter(JsonFormatter(pid=pid) if style == "json" else TextFormatter(pid=pid))
         self._descriptor = descriptor
         self._ready = threading.Condition()
         self._lines = _Waiting("log lines", _WAITING)
@@ -124,26 +124,36 @@ class StderrHandler(logging.Handler):
 
 
 class TextFormatter(logging.Formatter):
-    """`2026-11-30 10:02:19 WARNING snodo: …`, in local time."""
+    """`2026-11-30 10:02:19 WARNING snodo: …`, in local time; `snodo[PID]` among several."""
 
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s", "%Y-%m-%d %H:%M:%S")
+    def __init__(self, *, pid: bool = False) -> None:
+        name = "%(name)s[%(process)d]" if pid else "%(name)s"
+        super().__init__(f"%(asctime)s %(levelname)s {name}: %(message)s", "%Y-%m-%d %H:%M:%S")
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: `time` (UTC), `level`, `logger`, `message`, perhaps `exception`."""
+    """One JSON object a line: `time` (UTC), `level`, `logger`, `message`, perhaps `exception`.
+
+    With several processes also `pid`.
+    """
+
+    def __init__(self, *, pid: bool = False) -> None:
+        super().__init__()
+        self._pid = pid
 
     def format(self, record: logging.LogRecord) -> str:
         """Format one record."""
         import json
 
         seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
-        entry = {
+        entry: dict[str, object] = {
             "time": f"{seconds}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
+        if self._pid:
+            entry["pid"] = record.process
         if record.exc_info and not record.exc_text:
             record.exc_text = self.formatException(record.exc_info)
         if record.exc_text:
@@ -152,15 +162,16 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(
-    level: str = "info", style: Format = "text", *, access: bool = False
+    level: str = "info", style: Format = "text", *, pid: bool = False, access: bool = False
 ) -> StderrHandler:
-    """Send the logger `snodo` to standard error.
+    """Send the logger `snodo` to standard error; with ``pid`` each line says whose it is.
 
     A handler that the user's module gave that logger stays the only one.
 
     Args:
         level: From which on lines are logged.
         style: Of the lines.
+        pid: Whether lines say whose they are, where several processes write.
         access: Whether access lines are, whatever the level.
 
     Returns:
@@ -170,7 +181,7 @@ def configure(
     logger.setLevel(level.upper())
     if access:
         logging.getLogger(ACCESS).setLevel(logging.INFO)
-    handler = StderrHandler(style)
+    handler = StderrHandler(style, pid=pid)
     if not logger.handlers:
         logger.addHandler(handler)
         logger.propagate = False

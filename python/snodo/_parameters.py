@@ -32,13 +32,17 @@ class Scope:
     space: Mapping[str, Any]
     local: Mapping[str, Any]
     site: Site
+    known: dict[str, Any] = field(default_factory=dict)
+    """What annotations that are strings came to."""
 
     def hint(self, annotation: Any, name: str, label: str = "parameter") -> Any:
         """Evaluate one annotation."""
         if isinstance(annotation, type) and not typing.get_args(annotation):
             return annotation
+        if isinstance(annotation, str) and annotation in self.known:
+            return self.known[annotation]
         try:
-            return _hints.resolve({name: annotation}, self.space, self.local)[name]
+            hint = _hints.resolve({name: annotation}, self.space, self.local)[name]
         except NameError as error:
             if isinstance(annotation, str) and _says_context(annotation):
                 return context_class()
@@ -52,6 +56,9 @@ class Scope:
             raise self.site.refuse(
                 name, f"the hint cannot be read: {error}", "fix the annotation", label
             ) from None
+        if isinstance(annotation, str):
+            self.known[annotation] = hint
+        return hint
 
 
 @dataclass(slots=True)

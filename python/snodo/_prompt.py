@@ -27,6 +27,7 @@ _PARTS = (
     "metadata",
     "timeout",
     "complete",
+    "middleware",
 )
 
 
@@ -46,6 +47,8 @@ class Prompt:
     timeout: float | None = None
     complete: Mapping[str, Callable[..., Any] | Sequence[str]] | None = None
     """For each argument that can be completed, a function or method, or all the values."""
+    middleware: Sequence[Any] = ()
+    """What surrounds rendering and completion, outermost first."""
 
     __snodo_where__: ClassVar[str] = ""
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from . import _callable
 from ._completion import completions
 from ._definition import (
     UNSET,
@@ -17,6 +16,7 @@ from ._definition import (
     checked_icons,
     checked_json,
     checked_metadata,
+    checked_middleware,
     checked_text,
     checked_timeout,
     kind_of,
@@ -25,7 +25,7 @@ from ._definition import (
 from ._parsing import Reader
 from ._shape import messages, shaped
 from ._signature import PromptSpec
-from ._subject import Subject, check_call, raw, read_subject
+from ._subject import Subject, adapted, raw, read_call, read_subject
 from ._text_parameters import TextParameter, read_text_parameters
 
 
@@ -41,6 +41,7 @@ class PromptOptions:
     metadata: Any = None
     timeout: Any = None
     complete: Any = None
+    middleware: Any = None
 
 
 def prompt_spec(
@@ -58,7 +59,8 @@ def prompt_spec(
         DeclarationError: If it cannot be a prompt.
     """
     subject = read_subject(function, options, frame, "prompt", method=method)
-    site, run, slots = subject.site, subject.run, None
+    site, slots = subject.site, None
+    run, injection = subject.run, subject.injection
     if options.arguments is None:
         parameters = _parameters(subject)
         arguments = [_argument(parameter) for parameter in parameters if parameter.slot.key]
@@ -67,7 +69,7 @@ def prompt_spec(
     else:
         arguments = checked_arguments(options.arguments, site)
         known = {argument["name"]: None for argument in arguments}
-        run = raw(function, subject, "arguments")
+        run, injection = adapted(subject, raw(function, subject, "arguments"))
     return PromptSpec(
         name=subject.name,
         definition=_listed(
@@ -79,6 +81,10 @@ def prompt_spec(
         timeout=checked_timeout(options.timeout, site),
         where=site.where,
         completions=completions(options.complete, known, "argument", site, frame),
+        middleware=checked_middleware(options.middleware, site, "prompt"),
+        injection=injection,
+        bare=run,
+        shape=messages,
     )
 
 
@@ -95,8 +101,7 @@ def prompt_class_spec(
     description = checked_text(options.description, "description", site)
     arguments = checked_arguments(options.arguments, site)
     definition = _listed(name, title, description, arguments, options, site)
-    check_call(render, "render", "arguments", site)
-    run, is_async = _callable.runner(render)
+    run, is_async, injection = read_call(render, "render", "arguments", site)
     known = {argument["name"]: None for argument in arguments}
     return PromptSpec(
         name=name,
@@ -107,6 +112,10 @@ def prompt_class_spec(
         timeout=checked_timeout(options.timeout, site),
         where=site.where,
         completions=completions(options.complete, known, "argument", site, instance=instance),
+        middleware=checked_middleware(options.middleware, site, "prompt"),
+        injection=injection,
+        bare=run,
+        shape=messages,
     )
 
 

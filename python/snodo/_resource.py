@@ -32,6 +32,7 @@ _PARTS = (
     "cache",
     "timeout",
     "complete",
+    "middleware",
 )
 
 
@@ -55,6 +56,8 @@ class Resource:
     timeout: float | None = None
     complete: Mapping[str, Callable[..., Any] | Sequence[str]] | None = None
     """For each variable that can be completed, a function or method, or all the values."""
+    middleware: Sequence[Any] = ()
+    """What surrounds read and completion, outermost first."""
 
     __snodo_where__: ClassVar[str] = ""
 

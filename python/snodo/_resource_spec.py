@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from . import _callable, _template
+from . import _template
 from ._completion import completion, completions
 from ._definition import (
     UNSET,
@@ -16,6 +16,7 @@ from ._definition import (
     checked_icons,
     checked_json,
     checked_metadata,
+    checked_middleware,
     checked_name,
     checked_text,
     checked_timeout,
@@ -27,7 +28,7 @@ from ._options import Cache
 from ._parsing import Reader
 from ._shape import contents_of, shaped
 from ._signature import ResourceSpec, Slot
-from ._subject import Subject, check_call, read_subject
+from ._subject import Subject, read_call, read_subject
 from ._template import Variable
 from ._text_parameters import read_text_parameters
 
@@ -48,6 +49,7 @@ class ResourceOptions:
     cache: Any = None
     timeout: Any = None
     complete: Any = None
+    middleware: Any = None
 
 
 def resource_spec(
@@ -70,6 +72,7 @@ def resource_spec(
     variables = [] if template is None else _template.variables(template)
     slots, known = _bound(subject, variables, template or str(uri))
     mime_type = checked_text(options.mime_type, "mime_type", site)
+    shape = contents_of(mime_type)
     return ResourceSpec(
         name=subject.name,
         definition=definition(
@@ -84,13 +87,17 @@ def resource_spec(
         uri=uri,
         template=template,
         mime_type=mime_type,
-        function=shaped(subject.run, subject.is_async, contents_of(mime_type)),
+        function=shaped(subject.run, subject.is_async, shape),
         is_async=subject.is_async,
         slots=slots,
         cache=checked_cache(options.cache, site),
         timeout=checked_timeout(options.timeout, site),
         where=site.where,
         completions=_completions(options, known, template, site, frame),
+        middleware=checked_middleware(options.middleware, site, "resource"),
+        injection=subject.injection,
+        bare=subject.run,
+        shape=shape,
     )
 
 
@@ -116,8 +123,8 @@ def resource_class_spec(
     parts = definition(
         options, site, name=name, title=title, description=description, uri=uri, template=template
     )
-    check_call(read, "read", "params", site)
-    run, is_async = _callable.runner(read)
+    run, is_async, injection = read_call(read, "read", "params", site)
+    shape = contents_of(mime_type)
     known = {v.name: None for v in _template.variables(template)} if template else {}
     return ResourceSpec(
         name=name,
@@ -125,7 +132,7 @@ def resource_class_spec(
         uri=uri,
         template=template,
         mime_type=mime_type,
-        function=shaped(run, is_async, contents_of(mime_type)),
+        function=shaped(run, is_async, shape),
         is_async=is_async,
         slots=None,
         cache=checked_cache(options.cache, site),
@@ -133,6 +140,10 @@ def resource_class_spec(
         where=site.where,
         completions=_completions(options, known, template, site, None, instance),
         matches=matches,
+        middleware=checked_middleware(options.middleware, site, "resource"),
+        injection=injection,
+        bare=run,
+        shape=shape,
     )
 
 

@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     import asyncio
     from collections.abc import AsyncIterator, Callable, Sequence
     from contextlib import AbstractAsyncContextManager
+    from os import PathLike
 
     from ._snodo import Runtime, Serving
+    from ._worker import Worker
 
+    Path = str | PathLike[str]
     Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
     Start = Callable[[], Serving]
 
@@ -68,6 +71,9 @@ def http(
     allowed_hosts: Sequence[str] | None,
     allowed_origins: Sequence[str] | None,
     legacy_sse: bool = False,
+    uds: str | None = None,
+    tls: TlsFiles | None = None,
+    worker: Worker | None = None,
     signals: bool = False,
     on_started: Callable[[str], None] | None = None,
 ) -> Start:
@@ -82,16 +88,66 @@ def http(
             allowed_hosts=list(allowed_hosts or ()),
             allowed_origins=list(allowed_origins or ()),
             legacy_sse=legacy_sse,
+            uds=uds,
+            tls=tls,
+            worker=worker,
             signals=signals,
         )
 
     def start() -> Serving:
-        serving = _owning_signals(bind) if signals else bind()
+        serving = _owning_signals(bind, worker is None) if signals else bind()
         if on_started is not None and serving.url is not None:
             on_started(serving.url)
         return serving
 
     return start
+
+
+class TlsFiles:
+    """The files that say who a server is, and whom it takes."""
+
+    __slots__ = ("ca_certs", "certfile", "keyfile", "keyfile_password")
+
+    def __init__(
+        self,
+        certfile: str,
+        keyfile: str | None,
+        keyfile_password: str | None,
+        ca_certs: str | None,
+    ) -> None:
+        self.certfile = certfile
+        self.keyfile = keyfile
+        self.keyfile_password = keyfile_password
+        self.ca_certs = ca_certs
+
+
+def tls_files(
+    certfile: Path | None,
+    keyfile: Path | None,
+    keyfile_password: str | None,
+    ca_certs: Path | None,
+) -> TlsFiles | None:
+    """Give the files of TLS; None if there are none.
+
+    Raises:
+        ConfigurationError: If the most important one is missing.
+    """
+    import os
+
+    if certfile is None:
+        if (keyfile, keyfile_password, ca_certs) == (None, None, None):
+            return None
+        from .errors import ConfigurationError
+
+        raise ConfigurationError(
+            "ssl_keyfile, ssl_keyfile_password and ssl_ca_certs say nothing without ssl_certfile"
+        )
+    return TlsFiles(
+        os.fspath(certfile),
+        None if keyfile is None else os.fspath(keyfile),
+        keyfile_password,
+        None if ca_certs is None else os.fspath(ca_certs),
+    )
 
 
 def stdio(
@@ -263,8 +319,10 @@ def _on_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-def _owning_signals(start: Callable[[], Serving]) -> Serving:
+def _owning_signals(start: Callable[[], Serving], interrupt: bool = True) -> Serving:
     """Start a transport that handles SIGINT and SIGTERM itself, and lose no signal meanwhile.
+
+    SIGINT only with ``interrupt``.
 
     Rust's handlers call the ones they find, which would raise KeyboardInterrupt in whatever runs on
     the main thread. So they find one that only takes note.
@@ -272,7 +330,7 @@ def _owning_signals(start: Callable[[], Serving]) -> Serving:
     import signal
 
     early: list[int] = []
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in (signal.SIGINT, signal.SIGTERM) if interrupt else (signal.SIGTERM,):
         signal.signal(number, lambda received, _frame: early.append(received))
     serving = start()
     if early:

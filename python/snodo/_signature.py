@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ._injection import Injection
+    from ._layers import Layer
+
 
 class Slot(NamedTuple):
     """Where one argument of a call goes."""
@@ -53,6 +56,13 @@ class ToolSpec(NamedTuple):
     """The application's own validator on structured content; may raise."""
     where: str = ""
     """``file:line`` of the declaration."""
+    middleware: tuple[Layer, ...] = ()
+    """What surrounds it, outermost first; what the server adds is not among it."""
+    injection: Injection | None = None
+    """How ``function`` gets its dependencies; None when it has none."""
+    wrapper: Callable[..., Any] | None = None
+    """``wrapper(context, arguments, rest)``: all middleware around ``function``, which then is
+    called by ``rest(arguments)``. Set for a server; ``is_async`` is the wrapper's then."""
 
 
 class CompletionSpec(NamedTuple):
@@ -70,6 +80,11 @@ class CompletionSpec(NamedTuple):
     """Whether calling gives an awaitable."""
     takes_context: bool = False
     """Whether the function takes the context as its third argument."""
+    injection: Injection | None = None
+    """How ``function`` gets its dependencies; None when it has none."""
+    wrapper: Callable[..., Any] | None = None
+    """``wrapper(context, arguments, rest)``: all middleware around ``function``, which then is
+    called by ``rest(arguments)``. Set for a server; ``is_async`` is the wrapper's then."""
 
 
 class ResourceSpec(NamedTuple):
@@ -103,6 +118,17 @@ class ResourceSpec(NamedTuple):
     completions: tuple[CompletionSpec, ...] = ()
     matches: Callable[[str], bool | dict[str, str]] | None = None
     """Of a template outside the supported shapes: whether it matches a URI, and what that binds."""
+    middleware: tuple[Layer, ...] = ()
+    """What surrounds it, outermost first; what the server adds is not among it."""
+    injection: Injection | None = None
+    """How ``function`` gets its dependencies; None when it has none."""
+    bare: Callable[..., Any] | None = None
+    """``function`` before its value is shaped; middleware sees what that gives."""
+    shape: Callable[[Any], Any] | None = None
+    """What is made of that value."""
+    wrapper: Callable[..., Any] | None = None
+    """``wrapper(context, arguments, rest)``: all middleware around ``function``, which then is
+    called by ``rest(arguments)``. Set for a server; ``is_async`` is the wrapper's then."""
 
 
 class PromptSpec(NamedTuple):
@@ -125,3 +151,14 @@ class PromptSpec(NamedTuple):
     where: str = ""
     """``file:line`` of the declaration."""
     completions: tuple[CompletionSpec, ...] = ()
+    middleware: tuple[Layer, ...] = ()
+    """What surrounds it, outermost first; what the server adds is not among it."""
+    injection: Injection | None = None
+    """How ``function`` gets its dependencies; None when it has none."""
+    bare: Callable[..., Any] | None = None
+    """``function`` before its value is shaped; middleware sees what that gives."""
+    shape: Callable[[Any], Any] | None = None
+    """What is made of that value."""
+    wrapper: Callable[..., Any] | None = None
+    """``wrapper(context, arguments, rest)``: all middleware around ``function``, which then is
+    called by ``rest(arguments)``. Set for a server; ``is_async`` is the wrapper's then."""

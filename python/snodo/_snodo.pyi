@@ -14,7 +14,9 @@ from typing import Any, Literal, Self, TypedDict, TypeVar, final, overload, type
 
 from ._answer import Answer, InputRequest
 from ._interview import Answers, Interview
+from ._serving import TlsFiles
 from ._track import Track
+from ._worker import Worker
 from .errors import Error
 
 _T = TypeVar("_T")
@@ -31,6 +33,7 @@ __all__ = [
     "check_input_request",
     "check_input_response",
     "check_schema",
+    "listen",
     "uri_template_error",
     "uri_template_matches",
     "validate",
@@ -502,6 +505,11 @@ class Context:
     """An error that this run ends with whatever it gives."""
     @property
     def _input_rounds(self) -> int: ...
+    @property
+    def _uri(self) -> str | None: ...
+    def _on_thread(self, work: Callable[[], None]) -> None:
+        """Run a function, which must not raise, on a thread of the lane of plain functions."""
+
     def _seal(
         self,
         purpose: Literal["ask", "state"],
@@ -597,12 +605,16 @@ class Runtime:
         allowed_hosts: list[str],
         allowed_origins: list[str],
         legacy_sse: bool,
+        uds: str | None,
+        tls: TlsFiles | None,
+        worker: Worker | None,
         signals: bool,
     ) -> Serving:
-        """Bind and begin to serve HTTP.
+        """Bind and begin to serve HTTP; a worker serves the socket that it was given.
 
         Raises:
             OSError: If the address cannot be bound.
+            ConfigurationError: If the path, an allow-list or a file of TLS cannot hold.
         """
 
     def serve_stdio(self, *, input: int, output: int, signals: bool) -> Serving:
@@ -642,3 +654,13 @@ class Serving:
         Raises:
             OSError: If it ended by a fault.
         """
+
+def listen(*, host: str, port: int, uds: str | None) -> tuple[int, str | None]:
+    """Take an address for other processes to serve.
+
+    Returns:
+        The descriptor of the socket, which is the caller's, and the path of a Unix socket.
+
+    Raises:
+        OSError: If the address cannot be taken.
+    """

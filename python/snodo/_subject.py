@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _callable
 from ._definition import UNSET, Site, checked_call_name, checked_name, checked_text
 from ._docstring import parse
 from ._parameters import EMPTY, Scope, is_context
+from .errors import DeclarationError
+
+if TYPE_CHECKING:
+    from ._injection import Injection
+
+Adapt = Callable[[Any, bool], Any]
+"""Makes what a component runs of what takes the parameters; told whether that gives coroutines."""
 
 
 class Declaration:
@@ -44,10 +52,12 @@ class Subject:
     texts: Mapping[str, str]
     """What the docstring says of each parameter."""
     parameters: list[inspect.Parameter]
+    """Dependencies are not among them: ``run`` fills those."""
     returned: Any
     scope: Scope
     run: Any
     is_async: bool
+    injection: Injection | None = None
 
     @property
     def site(self) -> Site:
@@ -99,11 +109,39 @@ def read_subject(
         )
     scope = Scope(_callable.global_names(function), _callable.local_names(function, frame), site)
     run, is_async = _callable.runner(function)
-    return Subject(name, title, description, texts, found, returned, scope, run, is_async)
+    found, injection = injected(run, is_async, found, scope)
+    if injection is not None:
+        run, is_async = injection.injected()
+    return Subject(
+        name, title, description, texts, found, returned, scope, run, is_async, injection
+    )
 
 
-def raw(function: Any, subject: Subject, option: str) -> Any:
-    """Give what runs the callable as a function of arguments and context.
+def injected(
+    run: Any, is_async: bool, parameters: list[inspect.Parameter], scope: Scope
+) -> tuple[list[inspect.Parameter], Injection | None]:
+    """Take the dependencies out of a function's parameters, if it has any.
+
+    Raises:
+        DeclarationError: If they cannot be filled.
+    """
+    if "snodo.dependencies" not in sys.modules:
+        return parameters, None  # nobody can have marked one
+    from ._injection import split
+
+    return split(run, is_async, parameters, scope)
+
+
+def adapted(subject: Subject, adapt: Adapt) -> tuple[Any, Injection | None]:
+    """Give what a component runs, and how its dependencies get into that."""
+    injection = subject.injection
+    if injection is not None:
+        injection = injection._replace(adapt=adapt)
+    return adapt(subject.run, subject.is_async), injection
+
+
+def raw(function: Any, subject: Subject, option: str) -> Adapt:
+    """Give what makes of a callable's runner a function of arguments and context.
 
     Raises:
         DeclarationError: If it takes anything else.
@@ -114,32 +152,43 @@ def raw(function: Any, subject: Subject, option: str) -> Any:
             subject.scope.hint(parameter.annotation, parameter.name)
         ):
             context = parameter.name
-    adapted = _callable.raw_runner(function, subject.run, subject.parameters, context)
-    if adapted is None:
+
+    def adapt(run: Any, is_async: bool) -> Any:
+        return _callable.raw_runner(function, run, subject.parameters, context)
+
+    if adapt(subject.run, subject.is_async) is None:
         raise subject.site.refuse(
             "signature",
             f"with an explicit {option} the function is called with (arguments, context)",
             f"take those two, or leave {option} out and annotate the parameters",
         )
-    return adapted
+    return adapt
 
 
-def check_call(call: Any, name: str, first: str, site: Site) -> None:
-    """Check that a method of the class form can be called with one mapping and the context.
+def read_call(call: Any, name: str, first: str, site: Site) -> tuple[Any, bool, Injection | None]:
+    """Give what runs a method of the class form, called with one mapping and the context.
 
     Raises:
-        DeclarationError: If it cannot.
+        DeclarationError: If it cannot be called so.
     """
+    run, is_async = _callable.runner(call)
+    injection = None
     try:
-        inspect.signature(call).bind({}, None)
+        signature = inspect.signature(call)
+        scope = Scope(_callable.global_names(call), _callable.local_names(call, None), site)
+        rest, injection = injected(run, is_async, list(signature.parameters.values()), scope)
+        inspect.Signature(rest).bind({}, None)
     except TypeError:
         raise site.refuse(
             name,
             f"must take (self, {first}, context)",
             f"write def {name}(self, {first}, context)",
         ) from None
+    except DeclarationError:
+        raise
     except ValueError:
-        return  # a compiled callable that tells nothing about itself
+        pass  # a compiled callable that tells nothing about itself
+    return (*(injection.injected() if injection else (run, is_async)), injection)
 
 
 def _refuse_uncallable(function: Any, site: Site, kind: str) -> None:

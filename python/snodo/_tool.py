@@ -28,6 +28,7 @@ _PARTS = (
     "input_schema",
     "output_schema",
     "timeout",
+    "middleware",
 )
 
 
@@ -46,6 +47,8 @@ class Tool:
     icons: Sequence[Mapping[str, Any]] | None = None
     metadata: Mapping[str, Any] | None = None
     timeout: float | None = None
+    middleware: Sequence[Any] = ()
+    """What surrounds the call, outermost first."""
 
     __snodo_where__: ClassVar[str] = ""
 

@@ -46,6 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _streams.fill()
     parser = _parser()
     options, unknown = parser.parse_known_args(arguments)
+    options.command_line = list(sys.argv[1:] if arguments is None else arguments)
     if unknown:
         parser.chosen = options.command
         parser.error(f"unrecognized arguments: {' '.join(unknown)}")
@@ -195,6 +196,32 @@ _SERVE_FLAGS = (
         _switch,
         "serve hosts that only know HTTP+SSE of 2024-11-05 too, at /sse and /messages",
     ),
+    _Flag("--workers", 1, _number(1, 256), "processes that serve together (1)", metavar="N"),
+    _Flag("--reload", False, _switch, "start again when Python files change; for development"),
+    _Flag(
+        "--reload-dir",
+        None,
+        _names,
+        "folder to watch in place of the target's; repeatable",
+        metavar="FOLDER",
+    ),
+    _Flag("--uds", None, str, "Unix socket to serve on, in place of host and port", metavar="PATH"),
+    _Flag("--ssl-certfile", None, str, "certificate in PEM form: serves https", metavar="FILE"),
+    _Flag("--ssl-keyfile", None, str, "its private key, if in another file", metavar="FILE"),
+    _Flag(
+        "--ssl-keyfile-password",
+        None,
+        str,
+        "what opens the key; better said by the variable",
+        metavar="TEXT",
+    ),
+    _Flag(
+        "--ssl-ca-certs",
+        None,
+        str,
+        "certificates of authorities: clients need one of theirs",
+        metavar="FILE",
+    ),
     _Flag("--log-level", "info", _choice(*_LEVELS), ", ".join(_LEVELS), metavar="LEVEL"),
     _Flag("--log-format", "text", _choice("text", "json"), "text or json", metavar="FORMAT"),
     _Flag(
@@ -209,24 +236,43 @@ _SERVE_FLAGS = (
 
 
 def _serve(options: argparse.Namespace) -> int:
+    from . import _worker
+
+    worker = _worker.taken()
     flags = {flag.name: flag.value(options) for flag in _SERVE_FLAGS}
+    _refuse_mixtures(options, flags)
+    if worker is None and (flags["workers"] > 1 or flags["reload"]):
+        return _serve_by_others(options, flags)
     # Before the user's module: whatever it prints while it is imported must not reach the client.
     stdout_fd = _take_stdout() if flags["stdio"] else None
     server = _load(options.target)
+    server._worker = worker
     server._watch(flags["metrics"], flags["access_log"])
 
     from . import _logging
 
-    log = _logging.configure(flags["log_level"], flags["log_format"], access=server._access_log)
+    log = _logging.configure(
+        flags["log_level"],
+        flags["log_format"],
+        pid=worker is not None,
+        access=server._access_log,
+    )
 
     def started(url: str) -> None:
-        log.say(server._start_line(url))
-        if not flags["stdio"] and not _is_loopback(flags["host"]):
-            log.say(
-                f"{flags['host']} is reachable from other machines and nothing asks callers who "
-                "they are; put a proxy that does in front, or bind 127.0.0.1",
-                warning=True,
+        lines = [(server._start_line(url), False)]
+        if not flags["stdio"] and flags["uds"] is None and not _is_loopback(flags["host"]):
+            lines.append(
+                (
+                    f"{flags['host']} is reachable from other machines and nothing asks callers who"
+                    " they are; put a proxy that does in front, or bind 127.0.0.1",
+                    True,
+                )
             )
+        if worker is not None:
+            worker.tell(lines)
+            return
+        for line, warning in lines:
+            log.say(line, warning=warning)
 
     try:
         if stdout_fd is not None:
@@ -246,13 +292,17 @@ def _serve(options: argparse.Namespace) -> int:
                 allowed_hosts=flags["allow_host"],
                 allowed_origins=flags["allow_origin"],
                 legacy_sse=flags["legacy_sse"],
+                uds=flags["uds"],
+                ssl_certfile=flags["ssl_certfile"],
+                ssl_keyfile=flags["ssl_keyfile"],
+                ssl_keyfile_password=flags["ssl_keyfile_password"],
+                ssl_ca_certs=flags["ssl_ca_certs"],
                 threads=flags["threads"],
                 debug=flags["debug"],
                 on_started=started,
             )
     except OSError as error:
-        place = "over standard input and output" if flags["stdio"] else "over HTTP"
-        return _complain(f"cannot serve {place}: {error.strerror or error}", _FAILED)
+        return _cannot_serve(error, flags)
     finally:
         if server._untold is not None:
             server._untold()
@@ -260,6 +310,72 @@ def _serve(options: argparse.Namespace) -> int:
     if not server._runtime().end_threads(_ENDING):
         _end_at_once()
     return 0
+
+
+def _refuse_mixtures(options: argparse.Namespace, flags: dict[str, Any]) -> None:
+    """Refuse flags that exclude each other.
+
+    Raises:
+        _Misuse: two of them do.
+    """
+    tls = [name for name in flags if name.startswith("ssl_") and flags[name] is not None]
+    if flags["stdio"]:
+        given = ["reload", "uds", *tls] + ["workers"] * (flags["workers"] > 1)
+        for name in given:
+            if flags[name]:
+                raise _Misuse(f"{_flag(name)} is for HTTP, and --stdio serves no HTTP")
+    if flags["reload"] and flags["workers"] > 1:
+        raise _Misuse("--reload is for development and starts one process: leave --workers out")
+    if flags["reload_dir"] and not flags["reload"]:
+        raise _Misuse("--reload-dir says nothing without --reload")
+    for folder in flags["reload_dir"] or ():
+        if not os.path.isdir(folder):
+            raise _Misuse(f"--reload-dir: there is no folder {folder}")
+    if flags["uds"] is not None:
+        for name in ("host", "port"):
+            if getattr(options, name) is not None:
+                raise _Misuse(f"--uds takes the place of --{name}: give one of them")
+        if tls:
+            raise _Misuse(f"{_flag(tls[0])}: a Unix socket speaks no TLS; the proxy before it does")
+    if tls and flags["ssl_certfile"] is None:
+        raise _Misuse(f"{_flag(tls[0])} says nothing without --ssl-certfile")
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _serve_by_others(options: argparse.Namespace, flags: dict[str, Any]) -> int:
+    """Let other processes serve, and watch over them."""
+    from . import _fleet, _logging
+
+    target = Target(options.target)
+    watcher = None
+    if flags["reload"]:
+        from ._reload import Watcher
+
+        home = os.getcwd() if target.path is None else os.path.dirname(target.path)
+        watcher = Watcher(flags["reload_dir"] or [home])
+    log = _logging.configure(flags["log_level"], flags["log_format"], pid=True)
+    try:
+        return _fleet.serve(
+            options.command_line,
+            flags["workers"],
+            host=flags["host"],
+            port=flags["port"],
+            uds=flags["uds"],
+            log=log,
+            watcher=watcher,
+        )
+    except OSError as error:
+        return _cannot_serve(error, flags)
+    finally:
+        log.flush()
+
+
+def _cannot_serve(error: OSError, flags: dict[str, Any]) -> int:
+    place = "over standard input and output" if flags["stdio"] else "over HTTP"
+    return _complain(f"cannot serve {place}: {error.strerror or error}", _FAILED)
 
 
 def _end_at_once() -> None:

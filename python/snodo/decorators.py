@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, TypeAlias, TypeVar
 
+    from ._layers import Middleware
     from ._options import Cache
     from ._subject import Declaration
 
@@ -35,6 +36,7 @@ def tool(
     input_schema: Mapping[str, Any] | None = None,
     output_schema: Mapping[str, Any] | None = ...,
     timeout: float | None = None,
+    middleware: Sequence[Middleware] = (),
 ) -> Callable[[F], F]: ...
 def tool(function: Any = None, /, **options: Any) -> Any:
     """Declare a tool that `Server.add` takes later; with or without parentheses.
@@ -48,7 +50,9 @@ def tool(function: Any = None, /, **options: Any) -> Any:
             ``description`` for the model, the docstring's by default; ``annotations``, hints for
             hosts; ``icons``; ``metadata``, which becomes ``_meta``; ``input_schema``, published
             as it is (the function then takes ``(arguments, context)``); ``output_schema``, where
-            None publishes none; ``timeout`` in seconds.
+            None publishes none; ``timeout`` in seconds; ``middleware``, what surrounds the call,
+            outermost first: functions of ``(context, arguments, call_next)``, or pairs of one and
+            a dict of its options.
 
     Returns:
         The function, or a decorator that gives it back.
@@ -76,6 +80,7 @@ def resource(
     cache: Cache | None = None,
     timeout: float | None = None,
     complete: Mapping[str, Completer] | None = None,
+    middleware: Sequence[Middleware] = (),
 ) -> Callable[[F], F]:
     """Declare a resource, or a template of resources, that `Server.add` takes later.
 
@@ -96,6 +101,8 @@ def resource(
         cache: How long clients may keep what they read; None for the server's policy.
         timeout: Seconds; None for the server's default.
         complete: For each variable that can be completed, a function or all the values there are.
+        middleware: What surrounds reading and completion, outermost first: functions of
+            ``(context, arguments, call_next)``, or pairs of one and a dict of its options.
 
     Returns:
         A decorator that gives the function back.
@@ -116,6 +123,7 @@ def resource(
         "cache": cache,
         "timeout": timeout,
         "complete": complete,
+        "middleware": middleware,
     }
     if callable(uri):  # the parentheses were forgotten, which the declaration says
         attach("resource", uri, {**options, "uri": None}, sys._getframe(1))
@@ -135,6 +143,7 @@ def prompt(
     metadata: Mapping[str, Any] | None = None,
     timeout: float | None = None,
     complete: Mapping[str, Completer] | None = None,
+    middleware: Sequence[Middleware] = (),
 ) -> Callable[[F], F]: ...
 def prompt(function: Any = None, /, **options: Any) -> Any:
     """Declare a prompt that `Server.add` takes later; with or without parentheses.
@@ -148,7 +157,8 @@ def prompt(function: Any = None, /, **options: Any) -> Any:
             ``description``, the docstring's by default; ``arguments``, published as they are (the
             function then takes ``(arguments, context)``); ``icons``; ``metadata``, which becomes
             ``_meta``; ``timeout`` in seconds; ``complete``, for each argument that can be
-            completed a function or all the values there are.
+            completed a function or all the values there are; ``middleware``, as of a tool, which
+            surrounds completion too.
 
     Returns:
         The function, or a decorator that gives it back.

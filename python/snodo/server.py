@@ -18,14 +18,18 @@ __all__ = ["Cache", "Server"]
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
+    from os import PathLike
     from types import FrameType
     from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
     from ._changes import Changes
+    from ._composing import Composer, Overrides
+    from ._layers import Layer, Middleware
     from ._signature import ToolSpec
     from ._snodo import Hub, Runtime
     from ._subject import Declaration
     from ._subscriptions import Source
+    from ._worker import Worker
 
     Secret: TypeAlias = bytes | str
     F = TypeVar("F", bound=Callable[..., Any])
@@ -74,7 +78,7 @@ class Server:
         authorize: Any = None,
         conceal_refusals: bool = False,
         authenticate: Any = None,
-        middleware: Sequence[Any] = (),
+        middleware: Sequence[Middleware] = (),
         extensions: Sequence[Any] = (),
         instrument: Sequence[Any] = (),
         metrics: bool = False,
@@ -114,7 +118,8 @@ class Server:
             authorize: Says which components a request may see and use.
             conceal_refusals: Whether what a request may not use looks to it as if it did not exist.
             authenticate: Says who sends an HTTP request.
-            middleware: What surrounds every component, outermost first.
+            middleware: What surrounds every component, outermost first: functions of
+                ``(context, arguments, call_next)``, or pairs of one and a dict of its options.
             extensions: Extensions of the protocol.
             instrument: Sinks that are told what happens: ``sink(name, measurements, metadata)``,
                 on a thread of their own.
@@ -125,6 +130,7 @@ class Server:
 
         Raises:
             ConfigurationError: If an option cannot hold.
+            DeclarationError: If there is wrong middleware.
         """
         self.name = _options.text("name", name)
         if not name:
@@ -168,7 +174,14 @@ class Server:
         self._authorize = authorize
         self._conceal_refusals = conceal_refusals
         self._authenticate = authenticate
-        self._middleware = tuple(middleware)
+        self._middleware: tuple[Layer, ...] = ()
+        if middleware != ():
+            from . import _layers
+            from ._callable import frame_location
+            from ._definition import Site
+
+            site = Site(frame_location(sys._getframe(1)), f"server {name!r}")
+            self._middleware = _layers.declared(middleware, site)
         self._extensions = tuple(extensions)
         self._instrument = _options.checked_sinks(instrument)
         self._metrics = _options.switch("metrics", metrics)
@@ -179,11 +192,14 @@ class Server:
         self._lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None
         self._frozen = False
         self._loopless = False
+        self._composer: Composer | None = None
         self._made: Runtime | None = None
         # Hands on what sinks and access log were not told yet, at the end of the process.
         self._untold: Callable[[], None] | None = None
         self._making = allocate_lock()
         self._own_hub: Hub | None = None
+        self._worker: Worker | None = None
+        """What this process knows of others that serve together with it."""
 
     def __repr__(self) -> str:
         """Show what is served."""
@@ -205,6 +221,7 @@ class Server:
         input_schema: Mapping[str, Any] | None = None,
         output_schema: Mapping[str, Any] | None = ...,
         timeout: float | None = None,
+        middleware: Sequence[Middleware] = (),
     ) -> Callable[[F], F]: ...
     def tool(self, function: Any = None, /, **options: Any) -> Any:
         """Declare a tool and add it; with or without parentheses. Options as `snodo.tool`.
@@ -236,6 +253,7 @@ class Server:
         cache: Cache | None = None,
         timeout: float | None = None,
         complete: Mapping[str, Completer] | None = None,
+        middleware: Sequence[Middleware] = (),
     ) -> Callable[[F], F]:
         """Declare a resource, or a template of them, and add it. Options as `snodo.resource`.
 
@@ -259,6 +277,7 @@ class Server:
             "cache": cache,
             "timeout": timeout,
             "complete": complete,
+            "middleware": middleware,
         }
         if callable(uri):  # the parentheses were forgotten, which the declaration says
             self._declare("resource", uri, {**options, "uri": None}, sys._getframe(1))
@@ -279,6 +298,7 @@ class Server:
         metadata: Mapping[str, Any] | None = None,
         timeout: float | None = None,
         complete: Mapping[str, Completer] | None = None,
+        middleware: Sequence[Middleware] = (),
     ) -> Callable[[F], F]: ...
     def prompt(self, function: Any = None, /, **options: Any) -> Any:
         """Declare a prompt and add it; with or without parentheses. Options as `snodo.prompt`.
@@ -360,6 +380,29 @@ class Server:
 
         return Changes(self)
 
+    def overrides(self, functions: Mapping[Any, Callable[..., Any]], /) -> Overrides:
+        """Put other functions in place of dependencies within a ``with`` block, for tests.
+
+        Calls that begin within the block see them, whoever makes them and from whichever thread;
+        calls under way end as they began. Blocks may be nested and may overlap: what was put in
+        place last counts.
+
+        Args:
+            functions: For each function that is given to `Depends` somewhere, or ``current_...``
+                value, what fills its parameters instead. That may need other things, and be sync,
+                async or a generator, whatever the original is.
+
+        Raises:
+            ConfigurationError: On entering, if nothing depends on one of them.
+            DeclarationError: If one cannot be a dependency.
+        """
+        from ._callable import frame_location
+        from ._composing import Overrides
+        from ._definition import Site
+
+        site = Site(frame_location(sys._getframe(1)), f"server {self.name!r}")
+        return Overrides(self, functions, site)
+
     def lifespan(self, manager: L) -> L:
         """Set what surrounds the server's life: an async context manager, entered once.
 
@@ -417,12 +460,20 @@ class Server:
         allowed_hosts: Sequence[str] | None = None,
         allowed_origins: Sequence[str] | None = None,
         legacy_sse: bool = False,
+        uds: str | PathLike[str] | None = None,
+        ssl_certfile: str | PathLike[str] | None = None,
+        ssl_keyfile: str | PathLike[str] | None = None,
+        ssl_keyfile_password: str | None = None,
+        ssl_ca_certs: str | PathLike[str] | None = None,
         threads: int | None = None,
         debug: bool = False,
         stdout_fd: int | None = None,
         on_started: Callable[[str], None] | None = None,
     ) -> None:
         """Serve until Ctrl-C, SIGTERM or the end of input; block meanwhile.
+
+        This process serves alone. Several that serve together, and one that starts again when files
+        change, are the command line's: ``python -m snodo serve app.py --workers 4``.
 
         Args:
             transport: ``stdio`` or ``http``. None means stdio when standard input is a pipe; on a
@@ -434,6 +485,13 @@ class Server:
             allowed_origins: ``Origin`` values accepted beside the loopback ones.
             legacy_sse: Whether hosts that only know HTTP+SSE of 2024-11-05 are served too, at
                 ``/sse`` and ``/messages``.
+            uds: A Unix socket to make and serve on, in place of host and port.
+            ssl_certfile: The server's certificate and those between it and an authority, in PEM
+                form: then ``https`` is served.
+            ssl_keyfile: Its private key, in PEM form; None means that it is in the same file.
+            ssl_keyfile_password: What opens that key, if it is encrypted (PKCS #8).
+            ssl_ca_certs: Certificates of authorities, in PEM form: then clients need a certificate
+                of one of them.
             threads: Most threads for plain functions; None for the server's own setting.
             debug: Show exceptions of tools to the client.
             stdout_fd: The protocol's descriptor, when standard output was taken already.
@@ -467,6 +525,11 @@ class Server:
                 allowed_hosts=allowed_hosts,
                 allowed_origins=allowed_origins,
                 legacy_sse=legacy_sse,
+                uds=None if uds is None else str(uds),
+                tls=_serving.tls_files(
+                    ssl_certfile, ssl_keyfile, ssl_keyfile_password, ssl_ca_certs
+                ),
+                worker=self._worker,
                 signals=True,
                 on_started=self._say if on_started is None else on_started,
             )
@@ -484,6 +547,11 @@ class Server:
         allowed_hosts: Sequence[str] | None = None,
         allowed_origins: Sequence[str] | None = None,
         legacy_sse: bool = False,
+        uds: str | PathLike[str] | None = None,
+        ssl_certfile: str | PathLike[str] | None = None,
+        ssl_keyfile: str | PathLike[str] | None = None,
+        ssl_keyfile_password: str | None = None,
+        ssl_ca_certs: str | PathLike[str] | None = None,
         on_started: Callable[[str], None] | None = None,
     ) -> None:
         """Serve HTTP on the running loop until cancelled. Signals stay the caller's.
@@ -496,6 +564,13 @@ class Server:
             allowed_origins: ``Origin`` values accepted beside the loopback ones.
             legacy_sse: Whether hosts that only know HTTP+SSE of 2024-11-05 are served too, at
                 ``/sse`` and ``/messages``.
+            uds: A Unix socket to make and serve on, in place of host and port.
+            ssl_certfile: The server's certificate and those between it and an authority, in PEM
+                form: then ``https`` is served.
+            ssl_keyfile: Its private key, in PEM form; None means that it is in the same file.
+            ssl_keyfile_password: What opens that key, if it is encrypted (PKCS #8).
+            ssl_ca_certs: Certificates of authorities, in PEM form: then clients need a certificate
+                of one of them.
             on_started: Called with the URL once it is served.
 
         Raises:
@@ -514,6 +589,8 @@ class Server:
             allowed_hosts=allowed_hosts,
             allowed_origins=allowed_origins,
             legacy_sse=legacy_sse,
+            uds=None if uds is None else str(uds),
+            tls=_serving.tls_files(ssl_certfile, ssl_keyfile, ssl_keyfile_password, ssl_ca_certs),
             on_started=on_started,
         )
         await _serving.serve(runtime, start, self._lifespan)
@@ -618,11 +695,21 @@ class Server:
 
     def _offered(self, components: Components) -> dict[str, list[Any]]:
         """Give the specs by list, tools held to the application's own validator if there is one."""
-        return {
-            "tools": self._specs(components),
-            "resources": [spec for _, spec in components.resources.values()],
-            "prompts": [spec for _, spec in components.prompts.values()],
-        }
+        if self._composer is None and not self._middleware and not _has_middleware(components):
+            offered: dict[str, list[Any]] = {
+                f"{kind}s": [spec for _, spec in components.table(kind).values()] for kind in KINDS
+            }
+        else:
+            offered = self._composing().composed(components)
+        return {**offered, "tools": self._held(offered["tools"])}
+
+    def _composing(self) -> Composer:
+        """Give what puts middleware around components, made when there first is any."""
+        if self._composer is None:
+            from ._composing import Composer
+
+            self._composer = Composer(self._middleware)
+        return self._composer
 
     def _settings(self) -> dict[str, Any]:
         """Give the policies as plain values.
@@ -677,15 +764,21 @@ class Server:
             for name in sorted(lists):
                 getattr(self._hub(), f"{name}_changed")()
 
-    def _specs(self, components: Components | None = None) -> list[ToolSpec]:
-        """Give the tools, held to the application's own validator if there is one."""
-        tools = (components or self._components).tools
-        specs = [spec for _, spec in tools.values()]
+    def _specs(self) -> list[ToolSpec]:
+        """Give the tools as they were declared, held to the application's own validator."""
+        return self._held([spec for _, spec in self._components.tools.values()])
+
+    def _held(self, specs: list[ToolSpec]) -> list[ToolSpec]:
+        """Give tools that are held to the application's own validator if there is one."""
         if isinstance(self._validator, str):
             return specs
         from ._validator import held
 
         return [held(spec, self._validator) for spec in specs]
+
+
+def _has_middleware(components: Components) -> bool:
+    return any(spec.middleware for kind in KINDS for _, spec in components.table(kind).values())
 
 
 def _needs_loop(offered: dict[str, list[Any]]) -> bool:

@@ -18,7 +18,8 @@ PRELUDE = """\
 import dataclasses, datetime, decimal, enum, functools, re, typing, uuid
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 import snodo
-from snodo import Arg, Context, Server
+from snodo import Arg, Context, Depends, Server
+from snodo.middleware import timeout
 server = Server("test")
 T = typing.TypeVar("T")
 class Flags(enum.Flag):
@@ -36,6 +37,13 @@ class Outer:
     inner: list[Inner]
 class Words(str):
     pass
+def layer(context, arguments, call_next): ...
+def optional(context, arguments, call_next, options): ...
+def needs(a: int): ...
+def positional(context: Context, /): ...
+def first(b: "Annotated[int, Depends(second)]"): ...
+def second(a: "Annotated[int, Depends(first)]"): ...
+def itself(a: "Annotated[int, Depends(itself)]"): ...
 """
 AROUND = '@server.tool(input_schema={"type": "object", "properties": {"a": %s}})  # LINE\n'
 RAW = "def f(arguments, context): ..."
@@ -203,6 +211,47 @@ CASES: list[tuple[str, str, str, str, str]] = [
      'class V(snodo.Tool):  # LINE\n    name = "v"\n    def call(self): ...'),
     ("class with a wrong schema", "V", "input_schema", "exactly 'object'",
      'class V(snodo.Tool):  # LINE\n    name = "v"\n    input_schema = {}\n    def call(self, arguments, context): ...'),
+    ("middleware no list", "f", "middleware", "must be a list",
+     "@server.tool(middleware=layer)  # LINE\ndef f(): ..."),
+    ("middleware generated", "f", "middleware", "must be a list",
+     "@server.tool(middleware=(one for one in [layer]))  # LINE\ndef f(): ..."),
+    ("middleware no function", "f", "middleware.1", "is no middleware",
+     "@server.tool(middleware=[layer, 3])  # LINE\ndef f(): ..."),
+    ("middleware a class", "f", "middleware.0", "is a class",
+     "@server.tool(middleware=[Opaque])  # LINE\ndef f(): ..."),
+    ("middleware without the interface", "f", "middleware.0", "does not take",
+     "@server.tool(middleware=[lambda context, call_next: 1])  # LINE\ndef f(): ..."),
+    ("middleware needs more", "f", "middleware.0", "does not take",
+     "@server.tool(middleware=[lambda a, b, c, d, e: 1])  # LINE\ndef f(): ..."),
+    ("middleware needs a keyword", "f", "middleware.0", "does not take",
+     "@server.tool(middleware=[lambda a, b, c, *, d: 1])  # LINE\ndef f(): ..."),
+    ("middleware unreadable", "f", "middleware.0", "cannot be read",
+     "@server.tool(middleware=[getattr])  # LINE\ndef f(): ..."),
+    ("middleware no pair", "f", "middleware.0", "no pair",
+     "@server.tool(middleware=[(optional, 3)])  # LINE\ndef f(): ..."),
+    ("middleware no options", "f", "middleware.0", "takes none",
+     "@server.tool(middleware=[(layer, {})])  # LINE\ndef f(): ..."),
+    ("middleware option names", "f", "middleware.0.options", "must be strings",
+     "@server.tool(middleware=[(optional, {1: 2})])  # LINE\ndef f(): ..."),
+    *((f"middleware reserved {key}", "f", f"middleware.0.options.{key}", "is a reserved option",
+       f'@server.tool(middleware=[(optional, {{"{key}": 1}})])  # LINE\ndef f(): ...')
+      for key in ("component", "kind", "operation", "slot")),
+    ("middleware ready with options", "f", "middleware.0", "beside its own",
+     "@server.tool(middleware=[(timeout(1), {})])  # LINE\ndef f(): ..."),
+    ("dependency cycle", "f", "first", "depends on itself: first → second → first",
+     "@server.tool  # LINE\ndef f(a: Annotated[int, Depends(first)]): ..."),
+    ("dependency of itself", "f", "itself", "depends on itself: itself → itself",
+     "@server.tool  # LINE\ndef f(a: int = Depends(itself)): ..."),
+    ("dependency needs an argument", "f", "needs", "neither a context nor a dependency",
+     "@server.tool  # LINE\ndef f(a: Annotated[int, Depends(needs)]): ..."),
+    ("dependency positional", "f", "positional", "positional-only",
+     "@server.tool  # LINE\ndef f(a: Annotated[int, Depends(positional)]): ..."),
+    ("dependency unreadable", "f", "getattr", "cannot be read",
+     "@server.tool  # LINE\ndef f(a: Annotated[int, Depends(getattr)]): ..."),
+    ("dependency without parentheses", "f", "a", "without parentheses",
+     "@server.tool  # LINE\ndef f(a: Annotated[int, Depends]): ..."),
+    ("dependency beside positional", "f", "a", "cannot be filled by name",
+     "@server.tool  # LINE\ndef f(a: int, /, b: Annotated[int, Depends(layer)] = 1): ..."),
 ]  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Programs that must type-check: `mypy --strict` finds nothing here."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal, assert_type
@@ -11,6 +11,7 @@ from snodo import (
     Cache,
     Context,
     Declined,
+    Depends,
     DirectoryResource,
     Error,
     Event,
@@ -27,10 +28,14 @@ from snodo import (
     StaticResource,
     Text,
     ToolError,
+    current_auth,
+    current_headers,
+    current_request_id,
     elicit,
     roots,
     sampling,
 )
+from snodo.middleware import cache, concurrency, rate_limit, response_limit, retry, timeout
 
 server = Server("shop", version="1.0.0", cache=Cache(ttl_ms=5, scope="public"))
 
@@ -224,3 +229,61 @@ hub = Hub(name="a", max_buffer=1, overflow="drop_newest")
 assert_type(Server("x", subscriptions=hub).notify, Hub)
 assert_type(hub.resource_updated("note://a")["dropped"], int)
 assert_type(hub.stats()["overflow"], Literal["drop_oldest", "drop_newest"])
+
+
+async def around(context: Context, arguments: dict[str, Any], call_next: Callable[..., Any]) -> Any:
+    return await call_next(context, arguments)
+
+
+def optional(
+    context: Context, arguments: Any, call_next: Callable[[], Any], options: Mapping[str, Any]
+) -> Any:
+    return call_next()
+
+
+surrounded = Server("x", middleware=[around, timeout(1), (optional, {"a": 1})])
+
+
+def opened() -> Iterator[int]:
+    yield 1
+
+
+@surrounded.tool(
+    middleware=[
+        cache(60, key=lambda context: context.auth, max_entries=5),
+        concurrency(3, key=lambda context: context.request_id),
+        rate_limit(5, 1.5, method="gcra", burst=2),
+        retry(3, on=(OSError, LookupError), backoff=lambda made: made / 2),
+        response_limit(max_bytes=100, head=10, keep=5),
+    ]
+)
+def dependent(
+    a: int,
+    b: Annotated[int, Depends(opened)],
+    headers: Annotated[Mapping[str, str], current_headers],
+    c: int = Depends(opened),
+) -> int:
+    assert_type(current_request_id(), int | str)
+    return a + b + c + len(headers) + len(current_headers()) + len(current_auth())
+
+
+@surrounded.resource("x://{a}", middleware=(around,))
+def surrounded_resource(a: str) -> str:
+    return a
+
+
+@snodo.prompt(middleware=[around])
+def surrounded_prompt() -> str:
+    return ""
+
+
+class SurroundedTool(snodo.Tool):
+    name = "surrounded"
+    middleware = (around, retry())
+
+    def call(self, arguments: dict[str, Any], context: Context) -> Any:
+        return None
+
+
+with surrounded.overrides({opened: lambda: 3, current_auth: lambda: "ada"}):
+    pass

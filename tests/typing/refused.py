@@ -5,6 +5,7 @@ from snodo import (
     Arg,
     Cache,
     Context,
+    Depends,
     Error,
     Hub,
     Image,
@@ -16,6 +17,7 @@ from snodo import (
     roots,
     sampling,
 )
+from snodo.middleware import rate_limit, timeout
 
 Server(3)  # type: ignore[arg-type]
 Server("x", validator="most")  # type: ignore[arg-type]
@@ -88,3 +90,11 @@ Server("x", secret=3)  # type: ignore[arg-type]
 Hub(overflow="drop")  # type: ignore[arg-type]
 Hub().publish("tools_changed")  # type: ignore[arg-type]
 Server("x", subscriptions=3)  # type: ignore[arg-type]
+
+
+Server("x", middleware=[3])  # type: ignore[list-item]
+Server("x", middleware=3)  # type: ignore[arg-type]
+timeout("1")  # type: ignore[arg-type]
+rate_limit(method="leaky")  # type: ignore[arg-type]
+Depends(3)  # type: ignore[arg-type]
+server.overrides([3])  # type: ignore[arg-type]

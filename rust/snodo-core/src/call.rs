@@ -113,6 +113,14 @@ impl Target {
         })
     }
 
+    /// The URI that is read.
+    pub fn uri(&self) -> Option<&str> {
+        match self {
+            Self::Resource { uri, .. } | Self::Template { uri, .. } => Some(uri),
+            _ => None,
+        }
+    }
+
     /// What kind of component it is, in a word.
     pub fn noun(&self) -> &'static str {
         match self {

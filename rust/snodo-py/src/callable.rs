@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use snodo_core::call::{Call, Target};
@@ -19,6 +20,8 @@ use snodo_server::handler::Reply;
 use crate::binding::{Bindings, Passing, optional};
 use crate::context::PyContext;
 use crate::convert::{self, Refusal, object_to_python, to_python};
+use crate::lane::ThreadLane;
+use crate::layers::Layers;
 use crate::result::PyResultValue;
 use crate::telemetry::{Around, Entered};
 use crate::{error, imports};
@@ -59,6 +62,8 @@ pub(crate) struct Terms {
     pub(crate) keys: Arc<KeyRing>,
     /// What surrounds every handler, if anything does.
     pub(crate) around: Option<Arc<Around>>,
+    /// Where plain functions run that a coroutine waits for.
+    pub(crate) threads: Arc<ThreadLane>,
 }
 
 /// A callable as Python declared it, read once when the runtime is built.
@@ -68,6 +73,8 @@ pub(crate) struct PyCallable {
     pub(crate) is_async: bool,
     function: Py<PyAny>,
     passing: Passing,
+    /// What surrounds the function; rarely anything.
+    layers: Option<Box<Layers>>,
     output_null: bool,
     check_arguments: Option<Py<PyAny>>,
     check_output: Option<Py<PyAny>>,
@@ -92,11 +99,14 @@ impl PyCallable {
     pub(crate) fn read(spec: &Bound<'_, PyAny>, kind: Kind, terms: &Terms) -> PyResult<Self> {
         let passing = Passing::read(spec)?;
         let mut callable = Self::of(spec, spec.getattr("name")?.extract()?, kind, passing, terms)?;
+        let mut input = None;
         if kind == Kind::Tool {
+            input = Layers::input(spec, terms.validator)?;
             callable.output_null = spec.getattr("output_null")?.extract()?;
             callable.check_arguments = optional(spec, "check_arguments")?;
             callable.check_output = optional(spec, "check_output")?;
         }
+        callable.layers = Layers::read(spec, input)?.map(Box::new);
         Ok(callable)
     }
 
@@ -105,7 +115,9 @@ impl PyCallable {
         let passing = Passing::Completer {
             takes_context: spec.getattr("takes_context")?.extract()?,
         };
-        Self::of(spec, name.to_owned(), Kind::Completion, passing, terms)
+        let mut callable = Self::of(spec, name.to_owned(), Kind::Completion, passing, terms)?;
+        callable.layers = Layers::read(spec, None)?.map(Box::new);
+        Ok(callable)
     }
 
     /// Reads the matcher of a `ResourceSpec`.
@@ -146,6 +158,7 @@ impl PyCallable {
             is_async,
             function,
             passing,
+            layers: None,
             output_null: false,
             check_arguments: None,
             check_output: None,
@@ -173,24 +186,66 @@ impl PyCallable {
         around.enter(context.py(), span)
     }
 
-    /// Turns what was sent into what the function takes. `Err`: the outcome is known without it.
+    /// Turns what was sent into what [`Self::function`] takes. `Err`: the outcome is known without it.
     pub(crate) fn bind<'py>(
         &self,
         context: &Bound<'py, PyContext>,
     ) -> Result<Bindings<'py>, Outcome> {
         let py = context.py();
-        let Call {
-            target, arguments, ..
-        } = context.get().call();
+        let arguments = &context.get().call().arguments;
         if let Some(check) = &self.check_arguments {
             self.check(py, check, arguments)?;
         }
-        let bound = self.passing.bind(py, target, arguments, context);
+        let bound = match &self.layers {
+            None => self.bind_function(context, arguments),
+            Some(_) => Layers::bind(context),
+        };
         bound.map_err(|error| self.outcome_of_error(context, error))
     }
 
+    /// What a call begins with: the outermost layer around the function, or itself.
     pub(crate) fn function<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        match &self.layers {
+            None => self.innermost(py),
+            Some(layers) => layers.outermost(py),
+        }
+    }
+
+    /// The function without what surrounds it.
+    pub(crate) fn innermost<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
         self.function.bind(py)
+    }
+
+    pub(crate) fn layers(&self) -> Option<&Layers> {
+        self.layers.as_deref()
+    }
+
+    /// Turns arguments into what the function itself takes.
+    pub(crate) fn bind_function<'py>(
+        &self,
+        context: &Bound<'py, PyContext>,
+        arguments: &Object,
+    ) -> PyResult<Bindings<'py>> {
+        let target = &context.get().call().target;
+        self.passing.bind(context.py(), target, arguments, context)
+    }
+
+    /// The same for arguments that no client sent, so that nobody has checked them.
+    pub(crate) fn rebind<'py>(
+        &self,
+        context: &Bound<'py, PyContext>,
+        arguments: &Object,
+    ) -> PyResult<Bindings<'py>> {
+        if let Some(check) = &self.check_arguments {
+            let accepted = self.check(context.py(), check, arguments);
+            accepted.map_err(|_| PyValueError::new_err("the server's validator refuses them"))?;
+        }
+        self.bind_function(context, arguments)
+    }
+
+    /// Where plain functions run that a coroutine waits for.
+    pub(crate) fn threads(&self) -> &Arc<ThreadLane> {
+        &self.terms.threads
     }
 
     /// What a run becomes that gave a value.
@@ -388,7 +443,7 @@ fn plain<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyAny>>
     };
     match snodo_core::json::parse(text, &limits) {
         Ok(value) => to_python(py, &value),
-        Err(error) => Err(pyo3::exceptions::PyValueError::new_err(error.to_string())),
+        Err(error) => Err(PyValueError::new_err(error.to_string())),
     }
 }
 

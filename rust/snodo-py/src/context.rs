@@ -80,6 +80,14 @@ impl PyContext {
         }
     }
 
+    /// What is run for it.
+    pub(crate) fn callable(&self) -> &Arc<PyCallable> {
+        match &self.of {
+            Of::Call(_, callable) => callable,
+            Of::Source(..) => unreachable!("a source of events is not called"),
+        }
+    }
+
     fn context(&self) -> &Arc<Context> {
         match &self.of {
             Of::Call(call, _) => &call.context,
@@ -409,6 +417,25 @@ impl PyContext {
         match &self.of {
             Of::Call(_, callable) => callable.input_rounds(),
             Of::Source(..) => 0,
+        }
+    }
+
+    /// Runs `work()`, which must not raise, on a thread of the lane of plain functions.
+    fn _on_thread(&self, work: Py<PyAny>) -> PyResult<()> {
+        let Of::Call(_, callable) = &self.of else {
+            let text = "a source of events runs on the event loop alone";
+            return Err(PyRuntimeError::new_err(text));
+        };
+        callable.threads().run(callable, work);
+        Ok(())
+    }
+
+    /// The URI of a read.
+    #[getter]
+    fn _uri(&self) -> Option<&str> {
+        match &self.of {
+            Of::Call(call, _) => call.target.uri(),
+            Of::Source(..) => None,
         }
     }
 

@@ -12,6 +12,7 @@ mod error;
 mod hub;
 mod imports;
 mod lane;
+mod layers;
 mod log;
 mod mrtr;
 mod result;
@@ -42,7 +43,7 @@ mod _snodo {
     #[pymodule_export]
     use super::schema::{check_schema, uri_template_error, uri_template_matches, validate};
     #[pymodule_export]
-    use super::server::PyRuntime;
+    use super::server::{PyRuntime, listen};
     #[pymodule_export]
     use super::serving::PyServing;
     #[pymodule_export]

@@ -1,9 +1,11 @@
 //! The frozen class that Python builds, asks and serves.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
-use std::os::fd::FromRawFd;
+use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,8 +18,12 @@ use snodo_core::runtime::Runtime;
 use snodo_server::beside::Beside;
 use snodo_server::bind::{BindError, HttpOptions, HttpServer};
 use snodo_server::cancel::CancelToken;
+use snodo_server::fleet::Worker;
 use snodo_server::handler::Handler;
+use snodo_server::hub::Hub;
+use snodo_server::listener::{Address, BoundSocket};
 use snodo_server::service::{Prepared, Service};
+use snodo_server::tls::TlsFiles;
 use snodo_server::transport::serve_stdio;
 use tokio::time::timeout;
 
@@ -26,7 +32,9 @@ use crate::component::Declared;
 use crate::hub::PyHub;
 use crate::lane::{EventLoopLane, ThreadLane};
 use crate::sealing::server_keys;
-use crate::serving::{Patience, PyServing, TURN, end_if_forked, orphaned, stopped, tokio_runtime};
+use crate::serving::{
+    Owner, Patience, PyServing, TURN, end_if_forked, orphaned, orphaned_by, stopped, tokio_runtime,
+};
 use crate::settings::{Options, configuration_error};
 use crate::source::PySource;
 use crate::telemetry::PyFeed;
@@ -52,6 +60,7 @@ impl PyRuntime {
         end_if_forked(); // remembers which process is the server's
         let given = Options(options);
         let watching = given.watching()?;
+        let threads = ThreadLane::new(given.get::<usize>("threads")?.unwrap_or(256).max(1));
         let terms = Terms {
             validator: given.validator()?,
             debug: given.get::<bool>("debug")?.unwrap_or(false),
@@ -60,8 +69,8 @@ impl PyRuntime {
             state: State::default(),
             keys: server_keys(options)?,
             around: watching.as_ref().and_then(|it| it.around.clone()),
+            threads: threads.clone(),
         };
-        let threads = ThreadLane::new(given.get::<usize>("threads")?.unwrap_or(256).max(1));
         let event_loop = EventLoopLane::new()?;
         let declared = Declared::read(offered, &terms)?;
         let has_coroutines = AtomicBool::new(declared.has_coroutines());
@@ -212,7 +221,7 @@ impl PyRuntime {
     }
 
     /// Binds and begins to serve HTTP.
-    #[pyo3(signature = (*, host, port, path, allowed_hosts, allowed_origins, legacy_sse, signals))]
+    #[pyo3(signature = (*, host, port, path, allowed_hosts, allowed_origins, legacy_sse, uds, tls, worker, signals))]
     #[expect(
         clippy::too_many_arguments,
         reason = "keywords of a Python call, taken apart here only"
@@ -226,6 +235,9 @@ impl PyRuntime {
         allowed_hosts: Vec<String>,
         allowed_origins: Vec<String>,
         legacy_sse: bool,
+        uds: Option<PathBuf>,
+        tls: Option<PyTlsFiles>,
+        worker: Option<PyWorker>,
         signals: bool,
     ) -> PyResult<PyServing> {
         let options = HttpOptions {
@@ -235,20 +247,31 @@ impl PyRuntime {
             allowed_hosts,
             allowed_origins,
             legacy_sse,
+            uds,
+            tls: tls.map(TlsFiles::from),
         };
-        let bound = py.detach(|| HttpServer::bind(self.service.clone(), &options));
-        let server = bound.map_err(|error| match error {
-            BindError::Path(_)
-            | BindError::Taken(_)
-            | BindError::Metrics(_)
-            | BindError::Entry(_) => configuration_error(py, error),
-            _ => PyOSError::new_err(error.to_string()),
-        })?;
-        let url = format!("http://{}{}", server.address(), options.path);
+        let parent = worker.as_ref().map(|worker| worker.parent);
+        let hub = Options(self.options.bind(py)).hub()?;
+        let server = py.detach(|| match worker {
+            None => HttpServer::bind(self.service.clone(), &options),
+            Some(worker) => {
+                let (socket, worker) = worker.take(hub)?;
+                HttpServer::on(socket, self.service.clone(), &options, Some(worker))
+            }
+        });
+        let server = server.map_err(|error| bind_error(py, error))?;
+        let scheme = if server.is_secure() { "https" } else { "http" };
+        let url = format!("{scheme}://{}{}", server.address(), options.path);
         let drain = self.service.limits().drain_timeout;
-        let patience = Patience::draining(drain);
-        PyServing::start(py, Some(url), signals.then_some(patience), |stop| {
-            server.serve(stopped(stop))
+        let owner = parent.map_or(Owner::Signals, |_| Owner::Parent);
+        let patience = Patience::draining(drain, owner);
+        PyServing::start(py, Some(url), signals.then_some(patience), move |stop| {
+            server.serve(async move {
+                tokio::select! {
+                    () = stopped(stop) => {}
+                    () = orphaned_by(parent.unwrap_or_default()), if parent.is_some() => {}
+                }
+            })
         })
     }
 
@@ -281,6 +304,92 @@ impl PyRuntime {
                     .map_err(io::Error::other)
             },
         )
+    }
+}
+
+/// Takes an address for other processes to serve: its file descriptor, which is the caller's from here
+/// on, and the path of the socket if that is a file.
+#[pyfunction]
+#[pyo3(signature = (*, host, port, uds))]
+pub(crate) fn listen(
+    py: Python<'_>,
+    host: &str,
+    port: u16,
+    uds: Option<PathBuf>,
+) -> PyResult<(i32, Option<OsString>)> {
+    let bound = py.detach(|| match uds {
+        Some(path) => BoundSocket::unix(&path),
+        None => BoundSocket::tcp(host, port),
+    });
+    let bound = bound.map_err(|error| bind_error(py, error))?;
+    let path = match bound.address() {
+        Address::Unix(path) => Some(path.clone()),
+        Address::Tcp(_) => None,
+    };
+    Ok((
+        bound.into_fd().into_raw_fd(),
+        path.map(PathBuf::into_os_string),
+    ))
+}
+
+fn bind_error(py: Python<'_>, error: BindError) -> PyErr {
+    match error {
+        BindError::Path(_)
+        | BindError::Taken(_)
+        | BindError::Metrics(_)
+        | BindError::UnixTls
+        | BindError::Tls(_)
+        | BindError::Entry(_) => configuration_error(py, error),
+        _ => PyOSError::new_err(error.to_string()),
+    }
+}
+
+/// Files of certificates and keys, as Python names them.
+#[derive(FromPyObject)]
+pub(crate) struct PyTlsFiles {
+    certfile: PathBuf,
+    keyfile: Option<PathBuf>,
+    keyfile_password: Option<String>,
+    ca_certs: Option<PathBuf>,
+}
+
+impl From<PyTlsFiles> for TlsFiles {
+    fn from(files: PyTlsFiles) -> Self {
+        Self {
+            certificate: files.certfile,
+            key: files.keyfile,
+            password: files.keyfile_password,
+            authorities: files.ca_certs,
+        }
+    }
+}
+
+/// Which of several processes this one is.
+#[derive(FromPyObject)]
+pub(crate) struct PyWorker {
+    index: u8,
+    count: u16,
+    folder: PathBuf,
+    socket: i32,
+    parent: u32,
+}
+
+impl PyWorker {
+    fn take(self, hub: Option<Hub>) -> Result<(BoundSocket, Worker), BindError> {
+        #[expect(unsafe_code, reason = "Python hands over a plain number")]
+        // SAFETY: the parent process left it open for this one, where only this call takes it.
+        let socket = unsafe { OwnedFd::from_raw_fd(self.socket) };
+        let socket = BoundSocket::inherited(socket).map_err(|source| BindError::Other {
+            address: "the inherited socket".to_owned(),
+            source,
+        })?;
+        let worker = Worker {
+            index: self.index,
+            count: self.count,
+            folder: self.folder,
+            hub,
+        };
+        Ok((socket, worker))
     }
 }
 

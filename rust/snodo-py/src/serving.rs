@@ -52,9 +52,20 @@ pub(crate) struct PyServing {
     done: Arc<Done>,
 }
 
+/// What ends the process that a transport owns, besides the end of the transport.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Whoever sends signals: the first ends gently, the second at once.
+    Signals,
+    /// The process that started this one among several: SIGTERM is how it ends one gently, however
+    /// often it comes, and Ctrl-C, which reaches all of them, is its own affair.
+    Parent,
+}
+
 /// How long a process that a transport owns goes on, whatever Python does meanwhile.
 #[derive(Clone, Copy)]
 pub(crate) struct Patience {
+    owner: Owner,
     /// From the first signal.
     signalled: Duration,
     /// From the end of the transport.
@@ -64,13 +75,15 @@ pub(crate) struct Patience {
 impl Patience {
     /// Whoever reads from a pipe is waiting for its end.
     pub(crate) const PIPE: Self = Self {
+        owner: Owner::Signals,
         signalled: Duration::from_millis(400),
         over: Duration::from_millis(900),
     };
 
     /// What draining leaves of its time is the lifespan's.
-    pub(crate) fn draining(drain: Duration) -> Self {
+    pub(crate) fn draining(drain: Duration, owner: Owner) -> Self {
         Self {
+            owner,
             signalled: drain + LAST_WORDS,
             over: drain + LAST_WORDS,
         }
@@ -102,7 +115,7 @@ impl PyServing {
         if let Some(patience) = patience {
             // Registered before this returns: a signal from here on is not lost.
             let _within = runtime.enter();
-            runtime.spawn(Signals::new()?.end(stop.clone(), patience.signalled));
+            runtime.spawn(Signals::new(patience.owner)?.end(stop.clone(), patience.signalled));
             // One that came before, on another thread, was Python's, which may not have noticed yet:
             // a thread that keeps the interpreter is not told.
             py.check_signals()?;
@@ -176,30 +189,39 @@ const LAST_WORDS: Duration = Duration::from_millis(700);
 
 /// What ends a process from outside.
 struct Signals {
-    interrupt: Signal,
+    /// Not where a parent process takes it.
+    interrupt: Option<Signal>,
     terminate: Signal,
 }
 
 impl Signals {
-    fn new() -> io::Result<Self> {
+    fn new(owner: Owner) -> io::Result<Self> {
         Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
+            interrupt: match owner {
+                Owner::Signals => Some(signal(SignalKind::interrupt())?),
+                Owner::Parent => None,
+            },
             terminate: signal(SignalKind::terminate())?,
         })
     }
 
-    /// The first signal ends gently, the second at once.
     async fn end(mut self, stop: watch::Sender<bool>, patience: Duration) {
         self.next().await;
         exit_after(patience, 0);
         stop.send_replace(true);
-        let status = self.next().await;
-        exit_after(Duration::ZERO, status);
+        if self.interrupt.is_some() {
+            let status = self.next().await;
+            exit_after(Duration::ZERO, status);
+        }
     }
 
     async fn next(&mut self) -> i32 {
+        let Some(interrupt) = &mut self.interrupt else {
+            self.terminate.recv().await;
+            return 143;
+        };
         tokio::select! {
-            _ = self.interrupt.recv() => 130,
+            _ = interrupt.recv() => 130,
             _ = self.terminate.recv() => 143,
         }
     }
@@ -209,11 +231,16 @@ impl Signals {
 /// while something else holds the other end of the pipe.
 pub(crate) async fn orphaned() {
     let parent = parent_id();
-    while parent > 1 && parent_id() == parent {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-    }
     if parent <= 1 {
         std::future::pending::<()>().await;
+    }
+    orphaned_by(parent).await;
+}
+
+/// Waits until that process is gone, which started this one.
+pub(crate) async fn orphaned_by(parent: u32) {
+    while parent_id() == parent {
+        tokio::time::sleep(Duration::from_millis(500)).await;
     }
 }
 

@@ -1,22 +1,26 @@
-//! Bind, accept, connection limit, graceful stop.
+//! Bind, connection limit, graceful stop.
 
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdListener, ToSocketAddrs};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 
+use crate::fleet::{Fleet, Worker};
+use crate::listener::{Address, BoundSocket, Listener, SocketFile};
 use crate::service::Service;
-use crate::transport::connection;
+use crate::tls::{TlsError, TlsFiles};
+use crate::transport::connection::{self, From};
 use crate::transport::http::Endpoint;
 use crate::transport::mailbox;
 use crate::transport::origin::{BadEntry, Gate};
 use crate::transport::scrape::METRICS;
+use crate::transport::socket::Socket;
 
 /// Where and for whom to serve over HTTP. Bounds come from the runtime's limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +37,10 @@ pub struct HttpOptions {
     pub allowed_origins: Vec<String>,
     /// Whether clients of 2024-11-05 are served too, at `/sse` and `/messages`.
     pub legacy_sse: bool,
+    /// A Unix socket, in place of host and port.
+    pub uds: Option<PathBuf>,
+    /// Speaks TLS.
+    pub tls: Option<TlsFiles>,
 }
 
 impl Default for HttpOptions {
@@ -44,6 +52,8 @@ impl Default for HttpOptions {
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
             legacy_sse: false,
+            uds: None,
+            tls: None,
         }
     }
 }
@@ -69,6 +79,18 @@ pub enum BindError {
     /// Metrics are served there.
     #[error("path {0:?} is taken by --metrics: --path takes another one")]
     Metrics(String),
+    /// Somebody listens at this Unix socket.
+    #[error("{0} is in use: another server listens there")]
+    UnixInUse(String),
+    /// Something else is at the path of a Unix socket.
+    #[error("{0} is there already and is no socket: --uds takes another path")]
+    NoSocket(String),
+    /// TLS on a Unix socket.
+    #[error("a Unix socket speaks no TLS: whoever listens before it does")]
+    UnixTls,
+    /// Certificates or keys.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// An entry of an allow-list that names nothing.
     #[error(transparent)]
     Entry(#[from] BadEntry),
@@ -82,64 +104,100 @@ pub enum BindError {
     },
 }
 
-/// A server that has its port and waits to be started.
+/// A server that has its address and waits to be started.
 pub struct HttpServer {
-    socket: StdListener,
-    address: SocketAddr,
+    socket: BoundSocket,
+    /// Removed when it ends.
+    file: Option<SocketFile>,
+    tls: Option<TlsAcceptor>,
     endpoint: Arc<Endpoint>,
 }
 
 impl HttpServer {
-    /// Takes the port. Needs no async runtime, so that a mistake is told before anything runs.
+    /// Takes the address. Needs no async runtime, so that a mistake is told before anything runs.
     pub fn bind(service: Arc<Service>, options: &HttpOptions) -> Result<Self, BindError> {
-        let path = &options.path;
-        if !path.starts_with('/') || path.contains(|c: char| "?# ".contains(c) || c.is_control()) {
-            return Err(BindError::Path(path.clone()));
-        }
-        let bare = path.trim_end_matches('/');
-        if options.legacy_sse && [mailbox::STREAM, mailbox::MESSAGES].contains(&bare) {
-            return Err(BindError::Taken(path.clone()));
-        }
+        check(options)?;
+        let socket = match &options.uds {
+            Some(path) => BoundSocket::unix(path)?,
+            None => BoundSocket::tcp(&options.host, options.port)?,
+        };
+        let file = match socket.address() {
+            Address::Unix(path) => Some(SocketFile::new(path)),
+            Address::Tcp(_) => None,
+        };
+        let server = Self::on(socket, service, options, None)?;
+        Ok(Self { file, ..server })
+    }
+
+    /// Serves an address that has been taken already. `worker`: other processes serve it too.
+    pub fn on(
+        socket: BoundSocket,
+        service: Arc<Service>,
+        options: &HttpOptions,
+        worker: Option<Worker>,
+    ) -> Result<Self, BindError> {
+        check(options)?;
+        let bare = options.path.trim_end_matches('/');
         if bare == METRICS && service.telemetry().is_some_and(|it| it.metrics().is_some()) {
-            return Err(BindError::Metrics(path.clone()));
+            return Err(BindError::Metrics(options.path.clone()));
         }
-        let (socket, address) = listen(&options.host, options.port)?;
+        let is_loopback = match socket.address() {
+            Address::Tcp(address) => address.ip().is_loopback(),
+            // No web page reaches it, and what a proxy calls it is the proxy's affair.
+            Address::Unix(_) => false,
+        };
         let gate = Gate::new(
-            address.ip().is_loopback(),
+            is_loopback,
             &options.allowed_hosts,
             &options.allowed_origins,
         )?;
-        make_room(service.limits().connections);
-        let endpoint = Arc::new(Endpoint::new(service, path, gate, options.legacy_sse));
+        let tls = options.tls.as_ref().map(TlsFiles::acceptor).transpose()?;
+        // What is handed over takes a connection more, to or from another process.
+        let each = if worker.is_some() { 3 } else { 1 };
+        make_room(service.limits().connections.saturating_mul(each));
+        let fleet = worker.map(|worker| Arc::new(Fleet::new(worker)));
+        let path = &options.path;
+        let endpoint = Endpoint::new(service, path, gate, options.legacy_sse, fleet);
         Ok(Self {
             socket,
-            address,
-            endpoint,
+            file: None,
+            tls,
+            endpoint: Arc::new(endpoint),
         })
     }
 
     /// Where it listens.
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    pub fn address(&self) -> &Address {
+        self.socket.address()
+    }
+
+    /// Whether it speaks TLS.
+    pub fn is_secure(&self) -> bool {
+        self.tls.is_some()
     }
 
     /// Serves until `shutdown`, then lets what runs finish for as long as the limits say.
     ///
-    /// Connections without a request are closed at once, half-sent requests are answered with 503.
+    /// Connections without a request are closed at once, half-sent requests are answered with 503. What
+    /// other processes have accepted and hand over is served until the end.
     pub async fn serve(self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-        let listener = TcpListener::from_std(self.socket)?;
+        let listener = self.socket.listener()?;
         let limits = self.endpoint.limits();
         let (close, closing) = watch::channel(false);
+        let mut within = Within::new(&self.endpoint, closing.clone())?;
         let mut connections = JoinSet::new();
         tokio::pin!(shutdown);
         loop {
             tokio::select! {
                 () = shutdown.as_mut() => break,
                 Some(_) = connections.join_next() => {}
-                stream = accept(&listener) => {
+                () = within.next() => {}
+                (socket, peer) = listener.accept() => {
                     if connections.len() < limits.connections {
-                        connections.spawn(connection::serve(
-                            stream,
+                        connections.spawn(converse(
+                            socket,
+                            peer,
+                            self.tls.clone(),
                             self.endpoint.clone(),
                             closing.clone(),
                         ));
@@ -157,7 +215,12 @@ impl HttpServer {
         let loose = &self.endpoint.loose;
         loose.stop();
         let drained = async {
-            while connections.join_next().await.is_some() {}
+            while !connections.is_empty() || !within.is_empty() {
+                tokio::select! {
+                    Some(_) = connections.join_next() => {}
+                    () = within.next() => {}
+                }
+            }
             loose.ended().await;
         };
         if timeout(limits.drain_timeout, drained).await.is_err() {
@@ -168,12 +231,90 @@ impl HttpServer {
         }
         loose.close();
         connections.shutdown().await;
+        drop(self.file);
         Ok(())
     }
 }
 
-/// Connections that may wait to be accepted. Listeners come back all at once when a server is restarted.
-const BACKLOG: i32 = 1024;
+/// A client's connection, from its handshake if there is one.
+async fn converse(
+    socket: Socket,
+    peer: Option<SocketAddr>,
+    tls: Option<TlsAcceptor>,
+    endpoint: Arc<Endpoint>,
+    closing: watch::Receiver<bool>,
+) {
+    let socket = match (tls, socket) {
+        (Some(tls), Socket::Tcp(stream)) => {
+            match timeout(endpoint.limits().head_timeout, tls.accept(stream)).await {
+                Ok(Ok(stream)) => Socket::Tls(Box::new(stream)),
+                Ok(Err(error)) => return tracing::debug!("a TLS handshake failed: {error}"),
+                Err(_) => return tracing::debug!("a TLS handshake took too long"),
+            }
+        }
+        (_, socket) => socket,
+    };
+    connection::serve(socket, From::Client(peer), endpoint, closing).await;
+}
+
+/// Connections of the other processes that serve together with this one.
+struct Within {
+    listener: Option<(Listener, SocketFile)>,
+    connections: JoinSet<()>,
+    /// Tell the others what happens here; they end with this.
+    _words: JoinSet<()>,
+    endpoint: Arc<Endpoint>,
+    closing: watch::Receiver<bool>,
+}
+
+impl Within {
+    fn new(endpoint: &Arc<Endpoint>, closing: watch::Receiver<bool>) -> io::Result<Self> {
+        let fleet = endpoint.fleet.as_ref();
+        Ok(Self {
+            listener: fleet.map(|fleet| fleet.listen()).transpose()?,
+            connections: JoinSet::new(),
+            _words: fleet.map(|fleet| fleet.relay()).unwrap_or_default(),
+            endpoint: endpoint.clone(),
+            closing,
+        })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    /// Waits until one comes or goes.
+    async fn next(&mut self) {
+        let Some((listener, _)) = &self.listener else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            Some(_) = self.connections.join_next() => {}
+            (socket, _) = listener.accept() => {
+                if self.connections.len() < self.endpoint.limits().connections {
+                    let (endpoint, closing) = (self.endpoint.clone(), self.closing.clone());
+                    self.connections
+                        .spawn(connection::serve(socket, From::Worker, endpoint, closing));
+                }
+            }
+        }
+    }
+}
+
+fn check(options: &HttpOptions) -> Result<(), BindError> {
+    let path = &options.path;
+    if !path.starts_with('/') || path.contains(|c: char| "?# ".contains(c) || c.is_control()) {
+        return Err(BindError::Path(path.clone()));
+    }
+    let bare = path.trim_end_matches('/');
+    if options.legacy_sse && [mailbox::STREAM, mailbox::MESSAGES].contains(&bare) {
+        return Err(BindError::Taken(path.clone()));
+    }
+    if options.uds.is_some() && options.tls.is_some() {
+        return Err(BindError::UnixTls);
+    }
+    Ok(())
+}
 
 /// File descriptors for everything but connections.
 const OWN_FILES: u64 = 256;
@@ -192,58 +333,4 @@ fn make_room(connections: usize) {
         // Refused, it is as before: connections wait until others close.
         let _ = setrlimit(Resource::Nofile, raised);
     }
-}
-
-/// How long to wait when there are no file descriptors left: closing connections give some back.
-const EXHAUSTED: Duration = Duration::from_millis(50);
-
-async fn accept(listener: &TcpListener) -> TcpStream {
-    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                // Answers are written whole; waiting for more to write only delays them.
-                let _ = stream.set_nodelay(true);
-                return stream;
-            }
-            Err(error) => match error.kind() {
-                ConnectionAborted | ConnectionRefused | ConnectionReset => {}
-                _ => {
-                    tracing::error!("cannot accept a connection: {error}");
-                    sleep(EXHAUSTED).await;
-                }
-            },
-        }
-    }
-}
-
-fn listen(host: &str, port: u16) -> Result<(StdListener, SocketAddr), BindError> {
-    let host = host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'))
-        .unwrap_or(host);
-    let asked = if host.contains(':') {
-        format!("[{host}]:{port}")
-    } else {
-        format!("{host}:{port}")
-    };
-    let fail = |source: io::Error| match source.kind() {
-        io::ErrorKind::AddrInUse => BindError::InUse(asked.clone()),
-        io::ErrorKind::PermissionDenied => BindError::Denied(asked.clone()),
-        io::ErrorKind::AddrNotAvailable => BindError::NoAddress(asked.clone()),
-        _ => BindError::Other {
-            address: asked.clone(),
-            source,
-        },
-    };
-    let addresses: Vec<_> = (host, port)
-        .to_socket_addrs()
-        .map_err(|_| BindError::NoAddress(host.to_owned()))?
-        .collect();
-    let socket = StdListener::bind(&addresses[..]).map_err(fail)?;
-    // Said anew: the standard library lets 128 wait, of whom the rest would knock again after a second.
-    rustix::net::listen(&socket, BACKLOG).map_err(|error| fail(error.into()))?;
-    socket.set_nonblocking(true).map_err(fail)?;
-    let address = socket.local_addr().map_err(fail)?;
-    Ok((socket, address))
 }

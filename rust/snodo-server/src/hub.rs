@@ -64,9 +64,22 @@ pub struct Hub {
 struct Shared {
     max_buffer: usize,
     overflow: Overflow,
+    relay: OnceLock<Relay>,
     state: Mutex<State>,
     /// Who is told of what is published: those of each server that listens.
     watched: OnceLock<Mutex<Vec<Weak<Telemetry>>>>,
+}
+
+/// Tells other processes, without waiting for anything.
+type Relay = Box<dyn Fn(Word) + Send + Sync>;
+
+/// What happens to a hub, for the hubs of other processes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Word {
+    /// Something was published.
+    Event(Arc<Event>),
+    /// Every listener ends.
+    Complete,
 }
 
 /// Something that events are about, by its place in [`State::topics`]: the first three are the lists.
@@ -118,20 +131,40 @@ impl Hub {
             shared: Arc::new(Shared {
                 max_buffer: max_buffer.max(1),
                 overflow,
+                relay: OnceLock::new(),
                 state: Mutex::new(state),
                 watched: OnceLock::new(),
             }),
         }
     }
 
-    /// Tells everybody who listens for it.
+    /// Tells everybody who listens for it. The report is of this process.
     pub fn publish(&self, event: Event) -> Report {
         let event = Arc::new(event);
+        if let Some(relay) = self.shared.relay.get() {
+            relay(Word::Event(event.clone()));
+        }
+        self.tell(&event)
+    }
+
+    /// Does here what has been done in another process.
+    pub(crate) fn hear(&self, word: &Word) {
+        match word {
+            Word::Event(event) => {
+                self.tell(event);
+            }
+            Word::Complete => self.finish_all(),
+        }
+    }
+
+    /// From now on other processes hear of what happens here. There is one such way at most.
+    pub(crate) fn relay_to(&self, relay: impl Fn(Word) + Send + Sync + 'static) {
+        let _ = self.shared.relay.set(Box::new(relay));
+    }
+
+    fn tell(&self, event: &Arc<Event>) -> Report {
         let mut awake = Vec::new();
-        let report = self
-            .shared
-            .state()
-            .publish(&self.shared, &event, &mut awake);
+        let report = self.shared.state().publish(&self.shared, event, &mut awake);
         awake.into_iter().for_each(Waker::wake);
         if let Some(watched) = self.shared.watched.get() {
             let published = Published {
@@ -140,7 +173,7 @@ impl Hub {
                 queued: self.stats().queued,
                 overflow: self.shared.overflow,
             };
-            tell(watched, &Told::Published(&published));
+            notify(watched, &Told::Published(&published));
         }
         report
     }
@@ -155,6 +188,13 @@ impl Hub {
 
     /// Ends every listener there is when it has heard what waits for it.
     pub fn complete(&self) {
+        if let Some(relay) = self.shared.relay.get() {
+            relay(Word::Complete);
+        }
+        self.finish_all();
+    }
+
+    fn finish_all(&self) {
         let watched = self.shared.watched.get();
         let before = watched.map(|_| self.stats());
         let mut state = self.shared.state();
@@ -167,7 +207,7 @@ impl Hub {
                 subscriptions: before.subscriptions - before.closing,
                 queued: before.queued,
             };
-            tell(watched, &told);
+            notify(watched, &told);
         }
     }
 
@@ -217,7 +257,7 @@ impl Shared {
     }
 }
 
-fn tell(watched: &Mutex<Vec<Weak<Telemetry>>>, told: &Told<'_>) {
+fn notify(watched: &Mutex<Vec<Weak<Telemetry>>>, told: &Told<'_>) {
     let watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
     let alive: Vec<_> = watched.iter().filter_map(Weak::upgrade).collect();
     drop(watched);

@@ -10,6 +10,7 @@ use snodo_core::limits::Limits;
 use snodo_core::outcome::Value;
 use snodo_server::bind::{BindError, HttpOptions, HttpServer};
 use snodo_server::cancel::Reason;
+use snodo_server::listener::Address;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
@@ -29,7 +30,9 @@ impl Server {
         let (service, held) = kit::service(limits);
         let server =
             HttpServer::bind(service, &HttpOptions { port: 0, ..options }).expect("a free port");
-        let address = server.address();
+        let Address::Tcp(address) = *server.address() else {
+            panic!("a port")
+        };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(server.serve(async {
             let _ = stopped.await;
@@ -895,7 +898,10 @@ async fn what_cannot_be_bound_is_told_in_a_sentence() {
         },
     )
     .expect("a free port");
-    let error = bind(|_| (), first.address().port()).expect("in use");
+    let Address::Tcp(address) = *first.address() else {
+        panic!("a port")
+    };
+    let error = bind(|_| (), address.port()).expect("in use");
     assert!(
         matches!(error, BindError::InUse(_)) && error.to_string().contains("in use"),
         "{error}"

@@ -48,9 +48,25 @@ pub(crate) struct ThreadLane {
     this: Weak<ThreadLane>,
 }
 
+/// What a thread takes from the queue.
+enum Work {
+    Call(Job),
+    /// Something that a coroutine of this callable waits for.
+    Errand(Arc<PyCallable>, Py<PyAny>),
+}
+
+impl Work {
+    fn callable(&self) -> &Arc<PyCallable> {
+        match self {
+            Self::Call(job) => &job.callable,
+            Self::Errand(callable, _) => callable,
+        }
+    }
+}
+
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Job>,
+    queue: VecDeque<Work>,
     /// One for each thread that lives; `None` where a thread has ended.
     seats: Vec<Option<Seat>>,
     threads: usize,
@@ -88,8 +104,17 @@ impl ThreadLane {
 
     /// Queues a call. Never blocks and never attaches.
     pub(crate) fn push(&self, job: Job) {
+        self.queue(Work::Call(job));
+    }
+
+    /// Queues a function of no argument that a coroutine of this callable waits for.
+    pub(crate) fn run(&self, callable: &Arc<PyCallable>, function: Py<PyAny>) {
+        self.queue(Work::Errand(callable.clone(), function));
+    }
+
+    fn queue(&self, work: Work) {
         let mut state = self.lock();
-        state.queue.push_back(job);
+        state.queue.push_back(work);
         self.look_after(&mut state);
     }
 
@@ -181,24 +206,27 @@ impl ThreadLane {
     fn work(&self, py: Python<'_>, seat: usize) {
         let ident = imports::get_ident(py).and_then(|ident| ident.call0()?.extract());
         self.lock().seat(seat).ident = ident.unwrap_or_default();
-        while let Some(job) = self.next(py, seat) {
+        while let Some(work) = self.next(py, seat) {
             // A panic ends its call, which unwinding answers, and neither the thread nor its seat.
-            let _ = catch_unwind(AssertUnwindSafe(|| run(py, job, &self.ending)));
+            let _ = catch_unwind(AssertUnwindSafe(|| match work {
+                Work::Call(job) => run(py, job, &self.ending),
+                Work::Errand(_, function) => run_errand(py, &function, &self.ending),
+            }));
         }
     }
 
     /// The next call for this thread: from the queue at once, or after sleeping. `None`: end.
-    fn next(&self, py: Python<'_>, seat: usize) -> Option<Job> {
+    fn next(&self, py: Python<'_>, seat: usize) -> Option<Work> {
         // The lock is never held while waiting for the interpreter, so taking it attached is safe.
         let mut state = self.lock();
         let mut done = state.finish(seat);
         loop {
-            if let Some(job) = state.take(seat) {
+            if let Some(work) = state.take(seat) {
                 // It may lead now what was queued while every thread was held up, and watched by none.
                 self.look_after(&mut state);
                 drop(state);
                 drop(done);
-                return Some(job);
+                return Some(work);
             }
             drop(state);
             // Python objects go while attached and unlocked; dropping them may run anything.
@@ -315,20 +343,20 @@ impl State {
     }
 
     /// Takes the next call for this thread.
-    fn take(&mut self, seat: usize) -> Option<Job> {
+    fn take(&mut self, seat: usize) -> Option<Work> {
         if !self.can_continue(seat) {
             return None;
         }
-        let job = self.queue.pop_front()?;
-        let blocks = job.callable.expects_to_block();
+        let work = self.queue.pop_front()?;
+        let blocks = work.callable().expects_to_block();
         let mine = self.seat(seat);
         mine.calls += 1;
-        mine.running = Some(job.callable.clone());
+        mine.running = Some(work.callable().clone());
         mine.began = blocks.then(Instant::now);
         if blocks {
             self.stop_leading(seat);
         }
-        Some(job)
+        Some(work)
     }
 
     /// A call is over. Gives back what is to be dropped outside the lock.
@@ -384,6 +412,17 @@ fn interrupt(py: Python<'_>, ident: c_long) {
 /// Whether a function ended because it saw that it was to stop.
 fn is_cancelled(py: Python<'_>, error: &PyErr) -> bool {
     imports::cancelled(py).is_ok_and(|kind| error.is_instance(py, kind))
+}
+
+/// It tells whoever waits what became of it, so that only what `end` raised comes out here.
+fn run_errand(py: Python<'_>, function: &Py<PyAny>, ending: &AtomicBool) {
+    let done = function.call0(py);
+    end_if_forked();
+    if let Err(error) = done
+        && !ending.load(Ordering::Relaxed)
+    {
+        error.write_unraisable(py, None);
+    }
 }
 
 fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {

@@ -1,6 +1,7 @@
 //! Names that nobody can guess: of sessions, and of the server's own requests.
 
-/// 128 random bits, written as 32 hexadecimal digits.
+/// 128 random bits, written as 32 hexadecimal digits. Where several processes serve together the last
+/// eight say which of them made it, and the others are random.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(u128);
 
@@ -10,6 +11,17 @@ impl Key {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).expect("the system has random bytes");
         Self(u128::from_ne_bytes(bytes))
+    }
+
+    /// A new one, of this process among several.
+    #[must_use]
+    pub fn of_worker(index: u8) -> Self {
+        Self(Self::random().0 & !0xff | u128::from(index))
+    }
+
+    /// Which of several processes made it.
+    pub fn worker(self) -> u8 {
+        self.0.to_be_bytes()[15]
     }
 
     /// Reads one as it is written, and nothing else.
@@ -52,5 +64,15 @@ mod tests {
             assert_eq!(Key::read(wrong.as_bytes()), None, "{wrong}");
         }
         assert_ne!(Key::random(), key);
+    }
+
+    #[test]
+    fn a_key_names_its_worker_in_its_last_two_digits() {
+        for index in [0, 1, 255] {
+            let (one, two) = (Key::of_worker(index), Key::of_worker(index));
+            assert_eq!((one.worker(), two.worker()), (index, index));
+            assert!(one.to_string().ends_with(&format!("{index:02x}")));
+            assert_ne!(one, two);
+        }
     }
 }

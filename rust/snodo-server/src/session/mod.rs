@@ -247,10 +247,10 @@ struct Sent {
 }
 
 impl Sessions {
-    /// None yet.
-    pub fn new(limits: &Limits) -> Self {
+    /// None yet. `worker`: which of several processes keeps them.
+    pub fn new(limits: &Limits, worker: Option<u8>) -> Self {
         Self {
-            store: Store::new(limits.sessions, limits.session_idle),
+            store: Store::new(limits.sessions, limits.session_idle).of_worker(worker),
             sent: Mutex::default(),
         }
     }

@@ -56,6 +56,7 @@ pub trait Used {
 pub struct Store<T> {
     most: usize,
     idle: Duration,
+    worker: Option<u8>,
     state: Mutex<State<T>>,
 }
 
@@ -73,6 +74,7 @@ impl<T: Used> Store<T> {
         Self {
             most: most.max(1),
             idle,
+            worker: None,
             state: Mutex::new(State {
                 kept: HashMap::new(),
                 order: BinaryHeap::new(),
@@ -80,9 +82,19 @@ impl<T: Used> Store<T> {
         }
     }
 
+    /// Its keys say that they are of this process among several.
+    #[must_use]
+    pub fn of_worker(mut self, worker: Option<u8>) -> Self {
+        self.worker = worker;
+        self
+    }
+
     /// Keeps one more. If there are too many, the one that has been idle longest has to go.
     pub fn insert(&self, value: Arc<T>) -> Key {
-        let (key, now) = (Key::random(), Instant::now());
+        let (key, now) = (
+            self.worker.map_or_else(Key::random, Key::of_worker),
+            Instant::now(),
+        );
         let mut gone = Vec::new();
         let mut state = self.state();
         state.expire(now, self.idle, &mut gone);

@@ -79,7 +79,7 @@ async fn next(body: &mut impl Incoming, life: &Life) -> Result<Option<Bytes>, In
                 Poll::Ready(Some(Err(_))) => return Poll::Ready(Err(Incomplete::Malformed)),
                 Poll::Pending => {}
             }
-            if life.is_closing() {
+            if life.is_closing() && !life.is_from_worker() {
                 return Poll::Ready(Err(Incomplete::Closing));
             }
             if life.is_late() {

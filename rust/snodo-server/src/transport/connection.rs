@@ -4,6 +4,7 @@
 //! when it expires, instead of one a request.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -14,14 +15,14 @@ use bytes::Bytes;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use snodo_core::limits::Limits;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::transport::handover;
 use crate::transport::http::Endpoint;
+use crate::transport::socket::Socket;
 
 /// How long a connection is still read after its last answer, so that a client which is busy
 /// sending gets to read it: closing over unread bytes makes TCP throw the answer away.
@@ -31,9 +32,19 @@ const LINGER: Duration = Duration::from_secs(2);
 /// itself when the socket closes, but not behind bytes that it has no use for yet.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// Who opened a connection.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum From {
+    /// A client, at this address if it came by TCP.
+    Client(Option<SocketAddr>),
+    /// Another worker, which hands over what a client has asked it.
+    Worker,
+}
+
 /// What a connection waits for. One task owns a connection, so the fields need no ordering.
 #[derive(Debug)]
 pub(crate) struct Life {
+    from: From,
     phase: AtomicU8,
     /// Milliseconds from `opened` to the begin of the phase; `UNKNOWN` until somebody looks.
     since: AtomicU64,
@@ -59,8 +70,9 @@ const STREAMING: u8 = 3;
 const UNKNOWN: u64 = u64::MAX;
 
 impl Life {
-    fn new() -> Self {
+    fn new(from: From) -> Self {
         Self {
+            from,
             phase: AtomicU8::new(HEAD),
             since: AtomicU64::new(0),
             opened: Instant::now(),
@@ -71,6 +83,19 @@ impl Life {
             unread: AtomicBool::new(false),
             due: AtomicBool::new(false),
         }
+    }
+
+    /// Who is at the other end, where that has an address.
+    pub(crate) fn peer(&self) -> Option<SocketAddr> {
+        match self.from {
+            From::Client(peer) => peer,
+            From::Worker => None,
+        }
+    }
+
+    /// Whether another worker is at the other end.
+    pub(crate) fn is_from_worker(&self) -> bool {
+        matches!(self.from, From::Worker)
     }
 
     /// A head has arrived. Until the guard is dropped the connection does not wait for another.
@@ -211,13 +236,14 @@ pub(crate) struct LastWords {
 
 /// Serves a connection until it ends, or until its last answer after `closing` turned true.
 pub(crate) async fn serve(
-    stream: TcpStream,
+    stream: Socket,
+    from: From,
     endpoint: Arc<Endpoint>,
     mut closing: watch::Receiver<bool>,
 ) {
     let limits = endpoint.limits().clone();
     let _counted = endpoint.service.connected();
-    let life = Arc::new(Life::new());
+    let life = Arc::new(Life::new(from));
     let io = Io {
         stream,
         life: life.clone(),
@@ -230,7 +256,10 @@ pub(crate) async fn serve(
     });
     let mut connection = http1::Builder::new()
         .header_read_timeout(None)
-        .max_header_size(limits.head_bytes)
+        .max_header_size(match from {
+            From::Client(_) => limits.head_bytes,
+            From::Worker => limits.head_bytes + handover::VOUCHED_BYTES,
+        })
         .serve_connection(TokioIo::new(io), service);
     let timer = sleep_until(Instant::now() + period(&limits).min(LOOK));
     let stop = closing.wait_for(|closing| *closing);
@@ -246,6 +275,10 @@ pub(crate) async fn serve(
             },
             _ = stop.as_mut(), if !life.is_closing() => {
                 life.closing.store(true, Relaxed);
+                if life.is_from_worker() {
+                    // What it hands over has been accepted. It closes by itself after the answer.
+                    continue;
+                }
                 if life.phase.load(Relaxed) == HEAD && !life.stalled.load(Relaxed) {
                     break Some(&endpoint.last_words().closing);
                 }
@@ -261,7 +294,7 @@ pub(crate) async fn serve(
 }
 
 /// Says the last words and reads on until the client closes.
-async fn part(mut stream: TcpStream, last_words: Option<&Bytes>) -> io::Result<()> {
+async fn part(mut stream: Socket, last_words: Option<&Bytes>) -> io::Result<()> {
     if let Some(words) = last_words {
         stream.write_all(words).await?;
     }
@@ -273,7 +306,7 @@ async fn part(mut stream: TcpStream, last_words: Option<&Bytes>) -> io::Result<(
 
 /// The socket, watched.
 struct Io {
-    stream: TcpStream,
+    stream: Socket,
     life: Arc<Life>,
     endpoint: Arc<Endpoint>,
 }
@@ -326,7 +359,7 @@ impl AsyncWrite for Io {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.life.due.swap(false, Relaxed) && is_gone(&self.stream) {
+        if self.life.due.swap(false, Relaxed) && self.stream.is_closed() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
         Pin::new(&mut self.stream).poll_flush(context)
@@ -335,13 +368,6 @@ impl AsyncWrite for Io {
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(context)
     }
-}
-
-/// Whether the client has closed its side, whatever it sent before that.
-fn is_gone(stream: &TcpStream) -> bool {
-    let mut polled = [PollFd::new(stream, PollFlags::RDHUP)];
-    let ready = poll(&mut polled, Some(&Timespec::default()));
-    ready.is_ok_and(|ready| ready > 0)
 }
 
 fn is_bodiless(head: &[u8]) -> bool {

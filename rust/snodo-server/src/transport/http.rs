@@ -22,12 +22,15 @@ use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Answer, Verdict, refuse};
 
 use crate::cancel::CancelToken;
+use crate::fleet::Fleet;
+use crate::fleet::words::WORDS;
 use crate::said::Speech;
 use crate::service::{Prepared, Service};
 use crate::session::Sessions;
 use crate::telemetry::Event;
 use crate::transport::body::{self, Incoming, Incomplete};
 use crate::transport::connection::{LastWords, Life};
+use crate::transport::handover::Vouched;
 use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
@@ -36,7 +39,7 @@ use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{self, First};
 use crate::transport::{cors, media};
 
-const CLOSING: &str = "Server is shutting down";
+pub(super) const CLOSING: &str = "Server is shutting down";
 
 /// What is served under an address.
 pub(crate) struct Endpoint {
@@ -50,11 +53,21 @@ pub(crate) struct Endpoint {
     pub(super) gate: Gate,
     beside: TowerToHyperService<Router>,
     last_words: LastWords,
+    /// The processes that serve together with this one.
+    pub(crate) fleet: Option<Arc<Fleet>>,
 }
 
 impl Endpoint {
     /// `legacy_sse`: HTTP+SSE of 2024-11-05 is served too.
-    pub(crate) fn new(service: Arc<Service>, path: &str, gate: Gate, legacy_sse: bool) -> Self {
+    pub(crate) fn new(
+        service: Arc<Service>,
+        path: &str,
+        gate: Gate,
+        legacy_sse: bool,
+        fleet: Option<Arc<Fleet>>,
+    ) -> Self {
+        let limits = service.limits();
+        let worker = fleet.as_ref().map(|fleet| fleet.member.index);
         let beside = Router::new()
             .route("/healthz", get(async || ()))
             // Reached only while requests are taken: at shutdown connections close.
@@ -66,12 +79,12 @@ impl Endpoint {
                 );
                 response.map(Stream::new)
             });
-        let sessions = Arc::new(Sessions::new(service.limits()));
+        let sessions = Arc::new(Sessions::new(limits, worker));
         service.keep_count_of(&sessions);
         Self {
             sessions,
             loose: Arc::new(Loose::new()),
-            mailboxes: legacy_sse.then(|| Arc::new(Mailboxes::new(service.limits()))),
+            mailboxes: legacy_sse.then(|| Arc::new(Mailboxes::new(limits, worker))),
             service,
             path: path.trim_end_matches('/').to_owned(),
             gate,
@@ -88,6 +101,7 @@ impl Endpoint {
                 ),
                 closing: last_word("503 Service Unavailable", &Error::internal(CLOSING)),
             },
+            fleet,
         }
     }
 
@@ -107,11 +121,17 @@ impl Endpoint {
     ) -> Response<Body> {
         let (heard, _request) = life.begin();
         let path = request.uri().path();
+        if life.is_from_worker() && path == WORDS {
+            return Box::pin(self.hear(request.into_body(), life)).await;
+        }
         let is_mail = self.mailboxes.is_some() && (path == STREAM || path == MESSAGES);
         if path != self.path && path.strip_suffix('/') != Some(&self.path) && !is_mail {
             return self.told(self.beside(request, life).await);
         }
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        if life.is_from_worker() {
+            Vouched::unpack(&mut parts);
+        }
         let gate = self.gate.admit(
             &parts.headers,
             parts.uri.authority().map(http::uri::Authority::as_str),
@@ -128,10 +148,16 @@ impl Endpoint {
                 (Err(reason), _) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
             Method::POST => match gate {
-                Ok(_) if heard > self.limits().head_bytes && self.is_oversized(&parts) => refusal(
-                    StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-                    "HTTP request headers are too large",
-                ),
+                Ok(_)
+                    if heard > self.limits().head_bytes
+                        && !life.is_from_worker()
+                        && self.is_oversized(&parts) =>
+                {
+                    refusal(
+                        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                        "HTTP request headers are too large",
+                    )
+                }
                 Ok(_) => self.post(parts, body, life).await,
                 Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
@@ -140,8 +166,7 @@ impl Endpoint {
                 Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
             Method::GET | Method::DELETE if self.has_sessions(&parts.headers) => match gate {
-                Ok(_) if parts.method == Method::GET => self.get(&parts.headers, life),
-                Ok(_) => self.delete(&parts.headers),
+                Ok(_) => Box::pin(self.of_session(parts, life)).await,
                 Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
             },
             _ => not_allowed(),
@@ -160,6 +185,17 @@ impl Endpoint {
             telemetry.tell(&Event::Refused(response.status().as_u16()));
         }
         response
+    }
+
+    /// A request without a message.
+    async fn of_session(&self, head: Parts, life: &Arc<Life>) -> Response<Body> {
+        if let Some(worker) = self.session_elsewhere(&head.headers, life) {
+            self.hand_over(worker, head, Bytes::new(), None, life).await
+        } else if head.method == Method::GET {
+            self.get(&head.headers, life)
+        } else {
+            self.delete(&head.headers)
+        }
     }
 
     /// The body of a request, or the answer to one that has none.
@@ -191,9 +227,13 @@ impl Endpoint {
             Ok(text) => text,
             Err(reason) => return incomplete(reason),
         };
+        if let Some(worker) = self.session_elsewhere(&head.headers, life) {
+            return Box::pin(self.hand_over(worker, head, text, None, life)).await;
+        }
         let takes_events = media::accepts_events(&head.headers);
         let head_accepts = head.headers.contains_key(ACCEPT);
         let mut arrival = Arrival::new(Transport::Http);
+        arrival.principal = Vouched::principal(&head);
         let caller = self.caller(&head.headers, &mut arrival, takes_events);
         arrival.headers = Some(Arc::new(HttpHeaders(head.headers)));
         if let Some(messages) = self.service.batch(&text, &arrival) {

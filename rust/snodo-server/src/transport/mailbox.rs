@@ -46,8 +46,8 @@ const PENDING: usize = 64;
 pub(crate) struct Mailboxes(Store<Mailbox>);
 
 impl Mailboxes {
-    pub(crate) fn new(limits: &Limits) -> Self {
-        Self(Store::new(limits.sessions, limits.session_idle))
+    pub(crate) fn new(limits: &Limits, worker: Option<u8>) -> Self {
+        Self(Store::new(limits.sessions, limits.session_idle).of_worker(worker))
     }
 }
 
@@ -117,10 +117,15 @@ impl Endpoint {
                 let key = query
                     .split('&')
                     .find_map(|pair| pair.strip_prefix("session="));
-                let found = key.and_then(|key| boxes.0.get(Key::read(key.as_bytes())?));
+                let key = key.and_then(|key| Key::read(key.as_bytes()));
+                let found = key.and_then(|key| boxes.0.get(key));
+                let elsewhere = self.elsewhere(key, life);
                 match (found, self.text(body, life).await) {
                     (_, Err(reason)) => incomplete(reason),
-                    (None, _) => gone(),
+                    (None, Ok(text)) => match elsewhere {
+                        Some(worker) => self.hand_over(worker, parts, text, None, life).await,
+                        None => gone(),
+                    },
                     (Some(mailbox), Ok(text)) => {
                         let mut arrival = Arrival::new(Transport::Http);
                         arrival.headers = Some(Arc::new(HttpHeaders(parts.headers)));

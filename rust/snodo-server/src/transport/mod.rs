@@ -6,6 +6,7 @@ mod body;
 pub(crate) mod connection;
 mod cors;
 mod framing;
+pub(crate) mod handover;
 pub(crate) mod http;
 mod kept;
 mod loose;
@@ -15,6 +16,7 @@ pub(crate) mod origin;
 mod output;
 pub(crate) mod scrape;
 mod sessions;
+pub(crate) mod socket;
 mod sse;
 mod stdio;
 

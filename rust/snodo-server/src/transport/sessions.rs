@@ -100,13 +100,16 @@ impl Endpoint {
 
     /// The session that a request names, and its key.
     fn named(&self, headers: &HeaderMap, arrival: &Arrival) -> Option<(Key, Arc<Session>)> {
-        let mut values = headers.get_all(SESSION).iter();
-        let (Some(value), None) = (values.next(), values.next()) else {
-            return None;
-        };
-        let key = Key::read(value.as_bytes().trim_ascii())?;
+        let key = key(headers)?;
         let session = self.sessions.get(key, arrival.principal.as_ref())?;
         Some((key, session))
+    }
+
+    /// Which other worker has the session that a request names.
+    pub(super) fn session_elsewhere(&self, headers: &HeaderMap, life: &Life) -> Option<u8> {
+        self.fleet.as_ref()?;
+        let key = key(headers).filter(|_| self.has_sessions(headers));
+        self.elsewhere(key, life)
     }
 
     /// Whether a request names a session, in a revision that may have some. Others ignore the header.
@@ -288,6 +291,15 @@ impl Endpoint {
     fn record(&self, session: Arc<Session>) -> Record {
         Record::new(self.sessions.clone(), session, self.limits())
     }
+}
+
+/// The key in a request's header.
+fn key(headers: &HeaderMap) -> Option<Key> {
+    let mut values = headers.get_all(SESSION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else {
+        return None;
+    };
+    Key::read(value.as_bytes().trim_ascii())
 }
 
 fn answered(answer: Option<Answer>) -> Response<Body> {

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use snodo_server::bind::{HttpOptions, HttpServer};
+use snodo_server::listener::Address;
 use snodo_server::service::Service;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -26,7 +27,9 @@ impl Server {
     pub fn with(service: Arc<Service>, options: HttpOptions) -> Self {
         let options = HttpOptions { port: 0, ..options };
         let server = HttpServer::bind(service, &options).expect("a free port");
-        let address = server.address();
+        let Address::Tcp(address) = *server.address() else {
+            panic!("a port")
+        };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(server.serve(async {
             let _ = stopped.await;

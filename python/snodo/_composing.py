@@ -1,0 +1,207 @@
+"""What a server's components come to with middleware around them and dependencies overridden.
+
+Specs say what was declared; here they become what the runtime is given. Nothing is called.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ._changes import _applying
+from ._definition import Site, kind_of
+from ._layers import Layer, Place, Sides, surrounded
+from ._shape import shaped
+from .errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from ._components import Components
+    from ._kept import Kept
+    from ._signature import ResourceSpec
+    from .server import Server
+
+_OPERATIONS = {"tool": "tools/call", "resource": "resources/read", "prompt": "prompts/get"}
+
+Bound = tuple[Callable[[str], Sides], ...]
+"""The layers of a component, each with its state."""
+
+
+class Composer:
+    """Puts specs together for one server, and holds the states of their layers."""
+
+    def __init__(self, layers: tuple[Layer, ...]) -> None:
+        """Take the server's own layers."""
+        self._layers = layers
+        self._bound: dict[tuple[str, str], tuple[Any, Bound]] = {}
+        self.overrides: list[Mapping[Any, Callable[..., Any]]] = []
+        """What is put in place of dependencies, the later before the earlier."""
+        self._kept: Kept | None = None
+
+    def composed(self, components: Components) -> dict[str, list[Any]]:
+        """Give the specs by list. A component that is there already keeps its states."""
+        before, self._bound = self._bound, {}
+        overrides = {key: fake for each in self.overrides for key, fake in each.items()}
+        offered = {
+            f"{kind}s": [
+                self._composed(kind, spec, before, overrides)
+                for _, spec in components.table(kind).values()
+            ]
+            for kind in _OPERATIONS
+        }
+        if self._kept is not None:
+            offered["resources"].append(self._kept.spec)
+        return offered
+
+    def _composed(
+        self,
+        kind: str,
+        spec: Any,
+        before: dict[tuple[str, str], tuple[Any, Bound]],
+        overrides: Mapping[Any, Callable[..., Any]],
+    ) -> Any:
+        spec, whole = _filled(spec, overrides), spec
+        layers = (*self._layers, *spec.middleware)
+        if not layers:
+            return spec
+        known, bound = before.get((kind, spec.name), (None, ()))
+        if known is not whole:
+            bound = self._bind(kind, whole, layers)
+        self._bound[kind, spec.name] = whole, bound
+        if getattr(spec, "content", None) is not None:
+            spec = _awake(spec)
+        wrapper, is_async = surrounded(
+            bound, _OPERATIONS[kind], spec.is_async, getattr(spec, "shape", None)
+        )
+        function = getattr(spec, "bare", None) or spec.function
+        spec = spec._replace(function=function, wrapper=wrapper, is_async=is_async)
+        if kind == "tool":
+            return spec
+        completions = tuple(_completed(one, bound) for one in spec.completions)
+        return spec._replace(completions=completions)
+
+    def _bind(self, kind: str, spec: Any, layers: tuple[Layer, ...]) -> Bound:
+        if getattr(spec, "template", None) is not None:
+            kind = "resource_template"
+        has_output = kind == "tool" and "outputSchema" in json.loads(spec.definition)
+        return tuple(
+            layer.at(Place(spec.name, kind, slot, has_output, self.kept))
+            for slot, layer in enumerate(layers)
+        )
+
+    def kept(self) -> Kept:
+        """Give where what is too long for a result is kept, made when it is first needed."""
+        if self._kept is None:
+            from ._kept import Kept
+
+            self._kept = Kept()
+        return self._kept
+
+
+def _filled(spec: Any, overrides: Mapping[Any, Callable[..., Any]]) -> Any:
+    """Give the spec with other dependencies."""
+    if not overrides:
+        return spec
+    if spec.injection is not None:
+        run, is_async = spec.injection.build(overrides)
+        shape = getattr(spec, "shape", None)
+        function = run if shape is None else shaped(run, is_async, shape)
+        spec = spec._replace(function=function, is_async=is_async)
+        if hasattr(spec, "bare"):
+            spec = spec._replace(bare=run)
+    if not hasattr(spec, "completions"):
+        return spec
+    return spec._replace(completions=tuple(_refilled(one, overrides) for one in spec.completions))
+
+
+def _refilled(completion: Any, overrides: Mapping[Any, Callable[..., Any]]) -> Any:
+    if completion.injection is None:
+        return completion
+    function, is_async = completion.injection.build(overrides)
+    return completion._replace(function=function, is_async=is_async)
+
+
+def _completed(completion: Any, bound: Bound) -> Any:
+    if completion.function is None:
+        return completion
+    wrapper, is_async = surrounded(bound, "completion/complete", completion.is_async)
+    return completion._replace(wrapper=wrapper, is_async=is_async)
+
+
+def _awake(spec: ResourceSpec) -> ResourceSpec:
+    """Give a resource that never changes as one that is read, so that layers are asked."""
+    from ._snodo import Result
+
+    assert spec.content is not None, "only such resources are given"
+    contents = json.loads(spec.content)
+    read = Result.resource_read(contents)
+    return spec._replace(content=None, bare=lambda params, context: read)
+
+
+class Overrides:
+    """What `Server.overrides` gives: a context manager that puts functions in place of others."""
+
+    def __init__(self, server: Server, fakes: Any, site: Site) -> None:
+        """Check what was given.
+
+        Raises:
+            DeclarationError: If it is no mapping of functions.
+        """
+        from ._injection import identity
+
+        if not isinstance(fakes, Mapping):
+            reason = f"must be a dict, not {kind_of(fakes)}"
+            raise site.refuse("overrides", reason, "write {function: another}")
+        for fake in fakes.values():
+            if not callable(fake):
+                reason = f"a {kind_of(fake)} cannot be called"
+                raise site.refuse("overrides", reason, "write lambda: value")
+        self._fakes = {identity(function): fake for function, fake in fakes.items()}
+        self._server = server
+
+    def __enter__(self) -> None:
+        """Put them in place, from the next request on.
+
+        Raises:
+            ConfigurationError: If nothing depends on one of them.
+            DeclarationError: If one needs what there is not.
+        """
+        with _applying:
+            self._refuse_unused()
+            overrides = self._server._composing().overrides
+            overrides.append(self._fakes)
+            try:
+                self._server._replace(self._server._components)
+            except BaseException:
+                self._remove(overrides)
+                raise
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Take them out again."""
+        with _applying:
+            self._remove(self._server._composing().overrides)
+            self._server._replace(self._server._components)
+
+    def _remove(self, overrides: list[Mapping[Any, Callable[..., Any]]]) -> None:
+        # Several may be equal; each block takes out its own.
+        overrides[:] = [each for each in overrides if each is not self._fakes]
+
+    def _refuse_unused(self) -> None:
+        used = {key for one in _injections(self._server._components) for key in one.plan().keys}
+        for key in self._fakes:
+            if key not in used:
+                name = getattr(key, "__qualname__", key)
+                raise ConfigurationError(f"no component of the server depends on {name}")
+
+
+def _injections(components: Components) -> list[Any]:
+    specs = [spec for kind in _OPERATIONS for _, spec in components.table(kind).values()]
+    parts = [part for spec in specs for part in (spec, *getattr(spec, "completions", ()))]
+    return [part.injection for part in parts if part.injection is not None]

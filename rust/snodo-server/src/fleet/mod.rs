@@ -1,0 +1,66 @@
+//! Processes that serve one address together. A client's next message may come to any of them.
+//!
+//! A session lives in one process, and its key says in which; the others hand over what is for it
+//! (`transport/handover.rs`), by sockets in a folder that nobody else may enter. What happens to one's hub
+//! happens to all (`words`).
+
+pub(crate) mod words;
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use crate::hub::Hub;
+use crate::listener::{BoundSocket, Listener, SocketFile};
+use crate::session::Key;
+
+/// One of the processes.
+#[derive(Clone)]
+pub struct Worker {
+    /// Which.
+    pub index: u8,
+    /// Of how many.
+    pub count: u16,
+    /// Where their sockets are. For this user alone.
+    pub folder: PathBuf,
+    /// What the application publishes to.
+    pub hub: Option<Hub>,
+}
+
+/// What a process knows of the others.
+pub(crate) struct Fleet {
+    pub(crate) member: Worker,
+}
+
+impl Fleet {
+    pub(crate) fn new(member: Worker) -> Self {
+        Self { member }
+    }
+
+    /// Which other process made a key.
+    pub(crate) fn other(&self, key: Key) -> Option<u8> {
+        let worker = key.worker();
+        (worker != self.member.index && u16::from(worker) < self.member.count).then_some(worker)
+    }
+
+    /// Where the others are.
+    pub(crate) fn others(&self) -> impl Iterator<Item = PathBuf> {
+        let me = u16::from(self.member.index);
+        let others = (0..self.member.count).filter(move |worker| *worker != me);
+        others.map(|worker| self.member.folder.join(worker.to_string()))
+    }
+
+    /// Where another one is.
+    pub(crate) fn socket(&self, worker: u8) -> PathBuf {
+        self.member.folder.join(worker.to_string())
+    }
+
+    /// Begins to take what the others hand over.
+    pub(crate) fn listen(&self) -> io::Result<(Listener, SocketFile)> {
+        let path = self.socket(self.member.index);
+        // That of the process in whose place this one is.
+        let _ = fs::remove_file(&path);
+        let bound = BoundSocket::unix(&path).map_err(io::Error::other)?;
+        Ok((bound.listener()?, SocketFile::new(&path)))
+    }
+}

@@ -1,0 +1,168 @@
+//! What happens to the hub of one process, told to the hubs of the others.
+//!
+//! As well as it goes: what a process has no room for, or does not hear as it is being replaced, is
+//! lost to its listeners.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Request;
+use snodo_core::json::{self, Json, Object};
+use snodo_core::limits::Limits;
+use snodo_core::subscription::{Change, Event};
+use tokio::sync::mpsc::{Receiver, channel};
+use tokio::task::JoinSet;
+use tokio::time::{Duration, timeout};
+
+use crate::fleet::Fleet;
+use crate::hub::{Hub, Word};
+use crate::transport::handover;
+
+/// Where the others take them. Only connections of workers get there.
+pub(crate) const WORDS: &str = "/words";
+
+/// Words that wait for one process.
+const WAITING: usize = 1024;
+
+/// Words in one message.
+const TOGETHER: usize = 64;
+
+/// How long a process may take to hear them.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+impl Fleet {
+    /// Begins to tell the others what happens here.
+    pub(crate) fn relay(&self) -> JoinSet<()> {
+        let mut tellers = JoinSet::new();
+        let Some(hub) = &self.member.hub else {
+            return tellers;
+        };
+        let mut ears = Vec::new();
+        for socket in self.others() {
+            let (ear, words) = channel(WAITING);
+            tellers.spawn(tell(socket, words));
+            ears.push(ear);
+        }
+        hub.relay_to(move |word| {
+            for ear in &ears {
+                if ear.try_send(word.clone()).is_err() {
+                    tracing::debug!("another worker hears of an event too slowly; it is left out");
+                }
+            }
+        });
+        tellers
+    }
+}
+
+/// Tells one process whatever there is, together what came together.
+async fn tell(socket: PathBuf, mut words: Receiver<Word>) {
+    let mut together = Vec::new();
+    while words.recv_many(&mut together, TOGETHER).await > 0 {
+        let said = Json::Array(together.drain(..).map(|word| spell(&word)).collect());
+        if !matches!(
+            timeout(PATIENCE, post(&socket, said.to_vec())).await,
+            Ok(Ok(()))
+        ) {
+            tracing::debug!("another worker did not hear of an event");
+        }
+    }
+}
+
+async fn post(socket: &Path, said: Vec<u8>) -> Result<(), handover::Failed> {
+    let request = Request::post(WORDS)
+        .body(Bytes::from(said).into())
+        .expect("a legal request");
+    handover::exchange(socket, request).await.map(drop)
+}
+
+/// Does here what another process tells of.
+pub(crate) fn hear(hub: &Hub, text: &[u8], limits: &Limits) {
+    let limits = Limits {
+        // What an application published lies two deeper here.
+        json_depth: limits.json_depth + 2,
+        ..limits.clone()
+    };
+    if let Ok(Json::Array(said)) = json::parse(text, &limits) {
+        let words = said.into_iter().filter_map(read);
+        words.for_each(|word| hub.hear(&word));
+    }
+}
+
+fn spell(word: &Word) -> Json {
+    let mut said = Object::new();
+    let kind = match word {
+        Word::Complete => "complete",
+        Word::Event(event) => match &event.change {
+            Change::ToolsList => "tools",
+            Change::PromptsList => "prompts",
+            Change::ResourcesList => "resources",
+            Change::Resource(_) => "resource",
+        },
+    };
+    said.insert("kind", Json::String(kind.to_owned()));
+    if let Word::Event(event) = word {
+        if let Change::Resource(uri) = &event.change {
+            said.insert("uri", Json::String(uri.clone()));
+        }
+        said.insert("metadata", Json::Object(event.metadata.clone()));
+    }
+    Json::Object(said)
+}
+
+fn read(said: Json) -> Option<Word> {
+    let Json::Object(mut said) = said else {
+        return None;
+    };
+    let change = match said.get("kind")?.as_str()? {
+        "complete" => return Some(Word::Complete),
+        "tools" => Change::ToolsList,
+        "prompts" => Change::PromptsList,
+        "resources" => Change::ResourcesList,
+        "resource" => Change::Resource(said.get("uri")?.as_str()?.to_owned()),
+        _ => return None,
+    };
+    let Some(Json::Object(metadata)) = said.take("metadata") else {
+        return None;
+    };
+    let event = Event::new(change, metadata).ok()?;
+    Some(Word::Event(Arc::new(event)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_is_heard_as_it_was_said() {
+        let mut metadata = Object::new();
+        metadata.insert("com.example/n", Json::Int(1));
+        let changes = [
+            Change::ToolsList,
+            Change::PromptsList,
+            Change::ResourcesList,
+            Change::Resource("note://a".to_owned()),
+        ];
+        let events = changes.map(|change| Event::new(change, metadata.clone()).expect("legal"));
+        let mut words: Vec<_> = events.map(|event| Word::Event(Arc::new(event))).into();
+        words.push(Word::Complete);
+        for word in words {
+            assert_eq!(read(spell(&word)), Some(word));
+        }
+    }
+
+    #[test]
+    fn anything_else_is_nothing() {
+        for said in [
+            "1",
+            "{}",
+            r#"{"kind":"tasks","metadata":{}}"#,
+            r#"{"kind":"tools"}"#,
+            r#"{"kind":"resource","metadata":{}}"#,
+            r#"{"kind":"resource","uri":"no uri","metadata":{}}"#,
+        ] {
+            let json = json::parse(said.as_bytes(), &Limits::default()).expect("JSON");
+            assert_eq!(read(json), None, "{said}");
+        }
+    }
+}

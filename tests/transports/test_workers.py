@@ -1,0 +1,592 @@
+"""Several processes at one address: they are replaced when they die, drain together, and a client
+does not notice which of them it speaks to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driver import (
+    HttpHandshake,
+    HttpReply,
+    HttpServer,
+    HttpSession,
+    Process,
+    exchange,
+    head,
+    read_reply,
+    request,
+    wait_until,
+)
+from driver.http import mirrored
+
+APP = """
+import asyncio
+import ctypes
+import os
+import sys
+
+from snodo import Context, Server, elicit
+
+server = Server("fleet", version="1.0.0", limits={"body_bytes": 1 << 20})
+
+
+@server.tool
+def pid() -> str:
+    return str(os.getpid())
+
+
+@server.tool
+async def pause(seconds: float) -> str:
+    print("pause begins", file=sys.stderr, flush=True)
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError:
+        print("pause cancelled", file=sys.stderr, flush=True)
+        raise
+    return "awake"
+
+
+@server.tool
+def dies(how: str) -> str:
+    if how == "exit":
+        os._exit(7)
+    elif how == "segfault":
+        ctypes.string_at(0)
+    return "alive"
+
+
+@server.tool
+def size(text: str) -> str:
+    return str(len(text))
+
+
+@server.tool
+def who(context: Context) -> str:
+    headers = sorted(name for name in context.headers if "snodo" in name)
+    return f"{context.auth} {headers}"
+
+
+@server.tool
+def rounds(context: Context) -> str:
+    first = context.once("pid", os.getpid)
+    answer = context.ask("name", elicit.form("Who?", {"type": "object", "properties": {
+        "name": {"type": "string"}}, "required": ["name"]}))
+    return f"{answer.value['name']} {first} {os.getpid()}"
+
+
+@server.tool
+def change(uri: str) -> str:
+    server.notify.resource_updated(uri)
+    return str(os.getpid())
+
+
+@server.tool
+def complete() -> str:
+    server.notify.complete()
+    return "done"
+
+
+@server.resource("note://a")
+def note() -> str:
+    return "a"
+"""
+
+WORKERS = 3
+NAME = {"action": "accept", "content": {"name": "Ada"}}
+
+
+def is_alive(pid: int) -> bool:
+    """Whether it runs; one that nobody has waited for does not."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return status not in "ZX"
+
+
+def none_is_alive(pids: set[int]) -> bool:
+    return not any(map(is_alive, pids))
+
+
+def children(server: Process) -> set[int]:
+    pid = server.popen.pid
+    found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {int(child) for child in found}
+
+
+def pid_of(server: HttpServer) -> int:
+    """The process that a new connection comes to."""
+    reply = server.send(request("tools/call", {"name": "pid", "arguments": {}}))
+    return int(reply.json()["result"]["content"][0]["text"])
+
+
+def reached(server: HttpServer, count: int = WORKERS) -> set[int]:
+    """All processes that answer, once there are so many."""
+    found: set[int] = set()
+
+    def enough() -> bool:
+        found.add(pid_of(server))
+        return len(found) >= count
+
+    wait_until(enough, f"an answer of each of {count} workers", 20)
+    return found
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
+    """Workers that no test hurts."""
+    path = tmp_path_factory.mktemp("fleet") / "app.py"
+    path.write_text(APP)
+    server = HttpServer(path, "--workers", str(WORKERS))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def serve(write_app: Callable[[str], Path]) -> Iterator[Callable[..., HttpServer]]:
+    opened: list[HttpServer] = []
+
+    def serve(source: str = APP, *options: str, **settings: Any) -> HttpServer:
+        options = options or ("--workers", str(WORKERS))
+        opened.append(HttpServer(write_app(source), *options, **settings))
+        return opened[-1]
+
+    yield serve
+    for server in opened:
+        left = children(server) if server.popen.poll() is None else set()
+        server.close()
+        wait_until(partial(none_is_alive, left), "the end of all workers", 10)
+
+
+def begin(server: HttpServer, tool: str, arguments: dict[str, Any]) -> socket.socket:
+    message = request("tools/call", {"name": tool, "arguments": arguments})
+    body = json.dumps(message).encode()
+    connection = server.connect(30)
+    connection.sendall(head("POST", server.path, body, dict(mirrored(message))) + body)
+    return connection
+
+
+def wait_for(server: HttpServer, text: str, times: int) -> None:
+    wait_until(lambda: server.log().count(text) >= times, f"{text!r} {times} times", 20)
+
+
+# Beginning
+
+
+def test_one_line_says_what_is_served_and_by_how_many(shared: HttpServer) -> None:
+    lines = [line for line in shared.log().splitlines() if "http://" in line]
+    assert len(lines) == 1
+    assert re.search(r"fleet 1\.0\.0 on http://127\.0\.0\.1:\d+/mcp \(.*\), 3 workers$", lines[0])
+
+
+def test_all_of_them_serve(shared: HttpServer) -> None:
+    pids = reached(shared)
+    assert pids == children(shared)
+    assert shared.popen.pid not in pids
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+def test_health_is_told_beside_the_endpoint(shared: HttpServer, path: str) -> None:
+    assert exchange(shared, head("GET", path)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "said"),
+    [
+        ("raise ValueError('no database')", 2, "ValueError: no database"),
+        ("def broken(:", 2, "SyntaxError"),
+        (
+            "from snodo import Server\nserver = Server('a', version='1', limits={'x': 1})",
+            1,
+            "limits has no 'x'",
+        ),
+        ("import os\nos._exit(7)", 7, "ended with code 7 before it served"),
+        ("import os\nos._exit(0)", 1, "ended with code 0 before it served"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", 1, "SIGKILL before it served"),
+    ],
+)
+def test_what_cannot_be_served_is_told_once(
+    write_app: Callable[[str], Path], source: str, code: int, said: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "snodo", "serve", write_app(source), "--port=0", "--workers=3"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert said in done.stderr
+    if code in (1, 2) and "before" not in said:
+        assert (done.returncode, done.stderr.count("\n")) == (code, 1), done.stderr
+    else:
+        assert (done.returncode, done.stderr.count("before it served")) == (code or 1, 1)
+
+
+def test_an_address_in_use_is_told_before_anything_is_started(
+    shared: HttpServer, write_app: Callable[[str], Path]
+) -> None:
+    source = "raise ValueError('imported')"
+    port = f"--port={shared.port}"
+    done = subprocess.run(
+        [sys.executable, "-m", "snodo", "serve", write_app(source), port, "--workers=2"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert done.returncode == 1
+    assert "in use" in done.stderr
+    assert "imported" not in done.stderr
+
+
+# Dying
+
+
+def test_who_dies_under_load_is_replaced_and_the_others_serve_on(
+    serve: Callable[..., HttpServer],
+) -> None:
+    server = serve()
+    before = reached(server)
+    over, answered, broken = threading.Event(), Counter[int](), Counter[str]()
+
+    def load() -> None:
+        while not over.is_set():
+            try:
+                answered[pid_of(server)] += 1
+            except (OSError, ValueError) as error:
+                broken[type(error).__name__] += 1
+
+    threads = [threading.Thread(target=load) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    try:
+        (victim, *others) = before
+        os.kill(victim, signal.SIGKILL)
+        # Well above what it takes: a second on a machine with nothing else to do.
+        wait_until(lambda: set(answered) - before != set(), "an answer of a new worker", 10)
+        served = answered.copy()
+        wait_until(
+            lambda: all(answered[other] > served[other] for other in others),
+            "answers of those that lived",
+        )
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join(10)
+    # What was in the hands of the one that died is lost, and no more than that.
+    assert broken.total() <= 6, broken
+    assert victim not in children(server)
+    assert len(children(server)) == WORKERS
+    assert f"worker {victim} was ended by SIGKILL" in server.log()
+
+
+@pytest.mark.parametrize(("how", "said"), [("exit", "code 7"), ("segfault", "SIGSEGV")])
+def test_a_tool_that_kills_its_process_costs_one_worker(
+    serve: Callable[..., HttpServer], how: str, said: str
+) -> None:
+    server = serve(APP, "--workers", "2")
+    before = reached(server, 2)
+    with begin(server, "dies", {"how": how}) as connection, pytest.raises(ConnectionError):
+        read_reply(connection)
+    server.wait_for_log(said)
+    wait_until(lambda: len(children(server)) == 2, "another worker", 10)
+    assert len(reached(server, 2) - before) == 1
+
+
+def test_what_fails_at_its_start_again_and_again_is_started_ever_more_rarely(
+    serve: Callable[..., HttpServer], tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken"
+    source = f"import os\nif os.path.exists({str(broken)!r}): os._exit(9)\n{APP}"
+    server = serve(source)
+    before = reached(server)
+    broken.touch()
+    victim = before.pop()
+    os.kill(victim, signal.SIGKILL)
+    wait_for(server, "ended with code 9", 3)
+    waits = [float(wait) for wait in re.findall(r"takes its place in ([\d.]+) s", server.log())]
+    assert waits == sorted(waits)
+    assert len(set(waits)) == len(waits) >= 2
+    assert pid_of(server) in before
+    broken.unlink()
+    wait_until(lambda: pid_of(server) not in before, "an answer of a new worker", 20)
+    # It takes one that lives for a while to forget how often others failed.
+    assert server.popen.poll() is None
+
+
+def test_nothing_outlives_a_parent_that_was_killed(serve: Callable[..., HttpServer]) -> None:
+    server = serve()
+    workers = reached(server)
+    server.signal(signal.SIGKILL)
+    server.wait(5)
+    wait_until(partial(none_is_alive, workers), "the end of all workers", 15)
+    with pytest.raises(OSError):
+        server.connect(1)
+
+
+# Draining
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("group", [False, True], ids=["to the parent", "to all of them"])
+def test_one_signal_drains_all(serve: Callable[..., HttpServer], number: int, group: bool) -> None:
+    server = serve()
+    workers = reached(server)
+    calls = [begin(server, "pause", {"seconds": 1.5}) for _ in range(12)]
+    wait_for(server, "pause begins", len(calls))
+    if group:  # as a terminal and a supervisor do it
+        os.killpg(server.popen.pid, number)
+    else:
+        server.signal(number)
+    for connection in calls:
+        with connection:
+            reply = read_reply(connection)
+            assert reply.status == 200
+            assert reply.json()["result"]["content"][0]["text"] == "awake"
+    assert server.wait(5) == 0
+    assert not any(map(is_alive, workers))
+    assert "Traceback" not in server.log()
+    assert "takes its place" not in server.log()
+    with pytest.raises(OSError):
+        server.connect(1)
+
+
+def test_what_was_handed_over_is_drained_too(serve: Callable[..., HttpServer]) -> None:
+    server = serve()
+    sessions = [HttpHandshake(server, "2025-11-25") for _ in range(WORKERS)]
+    call = {"name": "pause", "arguments": {"seconds": 1.5}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    calls = [session.converse(message) for session in sessions for _ in range(4)]
+    wait_for(server, "pause begins", len(calls))
+    streams = [session.changes() for session in sessions]
+    server.signal(signal.SIGTERM)
+    for conversation in calls:
+        assert conversation.rest()[1]["result"]["content"][0]["text"] == "awake"
+    for stream in streams:
+        assert stream.wait_for_end() == []
+    assert server.wait(5) == 0
+    assert "before they were done" not in server.log()
+
+
+def test_the_second_signal_ends_all_at_once(serve: Callable[..., HttpServer]) -> None:
+    server = serve()
+    workers = reached(server)
+    with begin(server, "pause", {"seconds": 60}):
+        server.wait_for_log("pause begins")
+        server.signal(signal.SIGTERM)
+        wait_until(lambda: not is_listening(server), "the end of accepting", 5)
+        server.signal(signal.SIGTERM)
+        assert server.wait(3) == 128 + signal.SIGTERM
+    assert not any(map(is_alive, workers))
+
+
+def is_listening(server: HttpServer) -> bool:
+    try:
+        server.connect(1).close()
+    except OSError:
+        return False
+    return True
+
+
+def test_sighup_replaces_one_after_the_other(serve: Callable[..., HttpServer]) -> None:
+    server = serve()
+    before = reached(server)
+    server.signal(signal.SIGHUP)
+    wait_until(
+        lambda: not before & children(server) and len(children(server)) == WORKERS,
+        "new workers in place of all",
+        30,
+    )
+    assert not before & reached(server)
+    assert "WARNING" not in server.log()
+
+
+# Sessions
+
+
+def test_a_session_is_found_whichever_worker_is_asked(shared: HttpServer) -> None:
+    sessions = [HttpHandshake(shared, "2025-11-25") for _ in range(12)]
+    homes = [{session.text("pid") for _ in range(10)} for session in sessions]
+    assert all(len(home) == 1 for home in homes)
+    assert len(set.union(*homes)) > 1, "all sessions have come to one worker"
+    assert len({session.id for session in sessions}) == 12
+    for session in sessions:
+        session.close()
+        assert session.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}).status == 404
+
+
+@pytest.mark.parametrize("worker", ["00", "01", "02", "03", "ff"])
+@pytest.mark.parametrize("verb", ["POST", "GET", "DELETE"])
+def test_a_session_that_never_was_is_not_found(shared: HttpServer, verb: str, worker: str) -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "ping"} if verb == "POST" else None
+    body = b"" if message is None else json.dumps(message).encode()
+    headers: dict[str, str | None] = {
+        "Mcp-Session-Id": "7" * 30 + worker,
+        "MCP-Protocol-Version": "2025-11-25",
+    }
+    for _ in range(WORKERS * 2):
+        reply = exchange(shared, head(verb, shared.path, body, headers) + body)
+        assert reply.status == 404
+        assert "initialize" in reply.json()["error"]["message"]
+
+
+def test_questions_and_answers_find_their_way(shared: HttpServer) -> None:
+    for _ in range(12):
+        session = HttpHandshake(shared, "2025-11-25")
+        asked, result = session.questioned("tools/call", {"name": "rounds"}, lambda _: NAME)
+        assert len(asked) == 1
+        assert result["content"][0]["text"].startswith("Ada ")
+        session.close()
+
+
+def test_cancels_find_their_way(serve: Callable[..., HttpServer]) -> None:
+    server = serve()
+    for number in range(1, 9):
+        session = HttpHandshake(server, "2025-11-25")
+        call = {"name": "pause", "arguments": {"seconds": 60}}
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+        with session.converse(message):
+            wait_for(server, "pause begins", number)
+            session.notify("cancelled", requestId=1)
+            wait_for(server, "pause cancelled", number)
+
+
+def test_changes_reach_the_streams_of_sessions(shared: HttpServer) -> None:
+    sessions = [HttpHandshake(shared, "2025-11-25") for _ in range(6)]
+    streams = []
+    for session in sessions:
+        session.ask("resources/subscribe", {"uri": "note://a"})
+        streams.append(session.changes())
+    shared.send(request("tools/call", {"name": "change", "arguments": {"uri": "note://a"}}))
+    for stream in streams:
+        with stream:
+            assert stream.notice()["params"]["uri"] == "note://a"
+
+
+def test_a_session_ends_with_its_worker(serve: Callable[..., HttpServer]) -> None:
+    server = serve()
+    session = HttpHandshake(server, "2025-11-25")
+    home = int(session.text("pid"))
+    os.kill(home, signal.SIGKILL)
+    message = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
+
+    def status() -> int | None:
+        try:
+            return session.post(message).status
+        except OSError:
+            return None  # it was the one that died that accepted
+
+    wait_until(lambda: status() == 404, "a refusal", 10)
+    wait_until(lambda: len(children(server)) == WORKERS, "another worker", 10)
+    reached(server)
+    for _ in range(WORKERS * 3):  # the one in its place has never heard of it
+        assert status() == 404
+
+
+def test_what_a_client_vouches_for_is_nothing(shared: HttpServer) -> None:
+    session = HttpHandshake(shared, "2025-11-25")
+    vouched = "eyJwcmluY2lwYWwiOiJyb290In0="  # {"principal":"root"}
+    call = {"name": "who", "arguments": {}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    texts = Counter[str]()
+    for _ in range(WORKERS * 6):
+        with session.converse(message, {"Snodo-Vouched": vouched}) as conversation:
+            answer = conversation.rest()[1]
+        texts[answer["result"]["content"][0]["text"].partition(" ")[0]] += 1
+    assert set(texts) == {"None"}
+
+
+@pytest.mark.parametrize(
+    ("headers", "length", "status"),
+    [
+        ({}, 900_000, 200),
+        ({}, 1_100_000, 413),
+        ({"Content-Type": "text/plain"}, 10, 415),
+        ({"Origin": "http://evil.example"}, 10, 403),
+        ({"Host": "evil.example"}, 10, 403),
+    ],
+)
+def test_what_is_handed_over_is_held_to_the_same(
+    shared: HttpServer, headers: dict[str, str | None], length: int, status: int
+) -> None:
+    session = HttpHandshake(shared, "2025-11-25")
+    call = {"name": "size", "arguments": {"text": "x" * length}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    body = json.dumps(message).encode()
+    for _ in range(WORKERS * 2):
+        reply: HttpReply = shared.post(body, session.headers | headers)
+        assert reply.status == status
+
+
+# Rounds and subscriptions of the stateless revision
+
+
+def test_what_one_worker_sealed_the_others_open(serve: Callable[..., HttpServer]) -> None:
+    server = serve()
+    crossed = 0
+    session = HttpSession.__new__(HttpSession)
+    super(HttpSession, session).__init__()
+    session.server = server
+    for _ in range(20):
+        _, result = session.rounds("tools/call", {"name": "rounds"}, {"name": NAME})
+        name, first, last = result["content"][0]["text"].split()
+        assert name == "Ada"
+        crossed += first != last
+    assert crossed, "both rounds always came to one worker"
+    secret = {
+        dict(
+            line.split(b"=", 1)
+            for line in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            if line
+        ).get(b"SNODO_SECRET")
+        for pid in children(server)
+    }
+    assert len(secret) == 1
+    assert len(secret.pop() or b"") >= 32
+
+
+def test_an_event_reaches_the_listeners_of_every_worker(shared: HttpServer) -> None:
+    wanted = {"notifications": {"resourceSubscriptions": ["note://a"]}}
+    listeners = [
+        shared.converse(request("subscriptions/listen", wanted, id=number)) for number in range(9)
+    ]
+    for listener in listeners:
+        assert listener.notice()["method"] == "notifications/subscriptions/acknowledged"
+    for _ in range(3):
+        call = {"name": "change", "arguments": {"uri": "note://a"}}
+        shared.send(request("tools/call", call))
+        for listener in listeners:
+            assert listener.notice()["params"]["uri"] == "note://a"
+    shared.send(request("tools/call", {"name": "complete", "arguments": {}}))
+    for listener in listeners:
+        assert "result" in listener.rest()[1]
+
+
+# The log
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_lines_of_the_log_say_which_process_wrote_them(
+    serve: Callable[..., HttpServer], style: str
+) -> None:
+    source = f"{APP}\n@server.tool\ndef fails() -> None:\n    raise RuntimeError\n"
+    server = serve(source, "--workers", "2", "--log-format", style)
+    pids = reached(server, 2)
+    server.send(request("tools/call", {"name": "fails", "arguments": {}}))
+    log = server.wait_for_log("error id")
+    (line,) = [line for line in log.splitlines() if "error id" in line and "snodo" in line]
+    pid = json.loads(line)["pid"] if style == "json" else re.findall(r"snodo\[(\d+)\]:", line)[0]
+    assert int(pid) in pids
