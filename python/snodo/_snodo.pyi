@@ -25,6 +25,7 @@ _J = TypeVar("_J", bound=str | float | list[Any] | dict[str, Any] | None)
 __all__ = [
     "Context",
     "Event",
+    "Feed",
     "Hub",
     "KeyRing",
     "Result",

@@ -55,6 +55,7 @@ NAMES = [
     "resource",
     "roots",
     "sampling",
+    "telemetry",
     "tool",
 ]
 
