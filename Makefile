@@ -13,7 +13,7 @@ export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export PYO3_BUILD_EXTENSION_MODULE := 1
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 
-.PHONY: help serve test conformance build release lint fmt test-rust test-python interop bench bench-listeners wheel clean
+.PHONY: help serve test conformance build release lint fmt test-rust test-python interop bench bench-listeners bench-workers wheel clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 18
@@ -69,6 +69,9 @@ bench: release ## Calls per second, end to end, on this machine
 
 bench-listeners: release ## What a listener costs, and how soon an event reaches the last one
 	$(BIN)/python benches/listeners.py
+
+bench-workers: release ## What several workers do where one would do
+	$(BIN)/python benches/workers.py
 
 wheel: $(TOOLS) ## Build a wheel into dist/
 	$(BIN)/maturin build --locked --release --out dist

@@ -1,5 +1,6 @@
 """The measured tools, on snodo."""
 
+import asyncio
 from dataclasses import dataclass
 
 from snodo import Server
@@ -29,3 +30,19 @@ async def aadd(a: int, b: int) -> str:
 def rows(n: int) -> list[Row]:
     """Make n small records."""
     return [Row(number, f"item-{number}") for number in range(n)]
+
+
+@server.tool
+async def pause(seconds: float) -> str:
+    """Wait."""
+    await asyncio.sleep(seconds)
+    return "awake"
+
+
+@server.tool
+def busy(rounds: int) -> str:
+    """Compute."""
+    total = 0
+    for number in range(rounds):
+        total += number % 7
+    return str(total)

@@ -103,12 +103,13 @@ def serving(file: str) -> Iterator[Post]:
     That function takes the tool, its arguments and extra headers, and returns status and answer.
     """
     with served(file) as url:
-        yield lambda tool, arguments, headers: _post(url, tool, arguments, headers)
+        yield lambda tool, arguments, headers: post(url, tool, arguments, headers)
 
 
-def _post(
+def post(
     url: str, tool: str, arguments: dict[str, Any], extra: dict[str, str]
 ) -> tuple[int, dict[str, Any]]:
+    """Call a tool with extra headers and return status and answer."""
     posted = _request(url, message("tools/call", name=tool, arguments=arguments), extra)
     try:
         with urllib.request.urlopen(posted, timeout=10) as answer:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from driver import (
+    AsgiSession,
     DirectSession,
     HttpSession,
     Session,
@@ -27,7 +28,13 @@ TRANSPORTS: dict[str, Callable[[Path], Session]] = {
     "http": HttpSession,
     "stdio": StdioSession,
     "direct": DirectSession,
+    "asgi": AsgiSession,
 }
+
+# What goes another way within an ASGI server: what is said before the answer, who leaves, how much
+# is sent, whose headers and whose loop it is.
+WITHIN_ASGI = {"test_ask", "test_context", "test_progress", "test_results", "test_timeouts"}
+PROCESSES_WITHIN_ASGI = {"test_cancellation", "test_subscriptions"}
 
 Serve = Callable[[str], Session]
 
@@ -96,13 +103,24 @@ def _serve(opener: Callable[[Path], Session], write: Callable[[str], Path]) -> I
     _check()
 
 
-@pytest.fixture(scope="module", params=TRANSPORTS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Serves each module's servers over the transports that are due."""
+    module = metafunc.module.__name__.rpartition(".")[2]
+    if "serve" in metafunc.fixturenames and not hasattr(metafunc.module, "serve"):
+        due = ["http", "stdio", "direct", *["asgi"] * (module in WITHIN_ASGI)]
+        metafunc.parametrize("serve", due, indirect=True, scope="module")
+    if "serve_process" in metafunc.fixturenames:
+        due = ["http", "stdio", *["asgi"] * (module in PROCESSES_WITHIN_ASGI)]
+        metafunc.parametrize("serve_process", due, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def serve(request: pytest.FixtureRequest, write_app: Callable[[str], Path]) -> Iterator[Serve]:
     """Serves a source over every transport in turn; one server per source and module."""
     yield from _serve(TRANSPORTS[request.param], write_app)
 
 
-@pytest.fixture(scope="module", params=["http", "stdio"])
+@pytest.fixture(scope="module")
 def serve_process(
     request: pytest.FixtureRequest, write_app: Callable[[str], Path]
 ) -> Iterator[Serve]:

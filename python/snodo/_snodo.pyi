@@ -1,6 +1,6 @@
 """The compiled half of snodo: messages, routing, validation, transports, and the lanes of tools."""
 
-from asyncio import AbstractEventLoop, Task
+from asyncio import AbstractEventLoop, Future, Task
 from collections.abc import (
     AsyncIterable,
     Awaitable,
@@ -26,11 +26,15 @@ __all__ = [
     "Context",
     "Event",
     "Feed",
+    "Exchange",
+    "Hosted",
     "Hub",
     "KeyRing",
+    "Porter",
     "Result",
     "Runtime",
     "Serving",
+    "check_hosted",
     "check_input_request",
     "check_input_response",
     "check_schema",
@@ -637,6 +641,68 @@ class Feed:
 
     def close(self) -> None:
         """Let nothing more come in."""
+
+@final
+class Porter:
+    """What wakes one event loop."""
+
+    def __new__(cls, event_loop: AbstractEventLoop) -> Self:
+        """Of the running loop of the calling thread, until that is closed."""
+
+@final
+class Hosted:
+    """An endpoint within an ASGI application."""
+
+    def __new__(
+        cls,
+        runtime: Runtime,
+        *,
+        path: str,
+        allowed_hosts: list[str],
+        allowed_origins: list[str],
+        legacy_sse: bool,
+    ) -> Self: ...
+    @property
+    def write_timeout(self) -> float:
+        """Seconds that a client may take to take a part of a response."""
+
+    def begin(self, porter: Porter, scope: Any) -> Exchange:
+        """Begin to serve the request of an ASGI scope, on the loop of the porter.
+
+        Raises:
+            TypeError: If the scope holds what no request can.
+        """
+
+    def end_streams_at(self, signals: list[int]) -> None:
+        """End the streams that go on by themselves whenever one of these signals comes."""
+
+    def drain(self, porter: Porter, over: Future[None]) -> None:
+        """End them now; the future gets its result once nothing goes on any more."""
+
+@final
+class Exchange:
+    """One request and its response."""
+
+    def feed(self, piece: bytes, more: bool) -> bool:
+        """Take a piece of the body; False when no more of it is wanted."""
+
+    def take(self) -> list[dict[str, Any]] | None:
+        """Give the ASGI messages that are ready; None after the last one.
+
+        Raises:
+            RuntimeError: If the response broke off.
+        """
+
+    def coming(self, future: Future[None]) -> Future[None]:
+        """Give the future back, which gets its result when there is something to take."""
+
+    def close(self) -> None:
+        """Cancel what runs: nobody wants the rest."""
+
+def check_hosted(
+    *, path: str, allowed_hosts: list[str], allowed_origins: list[str], legacy_sse: bool
+) -> None:
+    """Raise ConfigurationError for what no endpoint within an ASGI application could be made of."""
 
 @final
 class Serving:

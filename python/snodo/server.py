@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
+    from ._asgi import App
     from ._changes import Changes
     from ._composing import Composer, Overrides
+    from ._guest import Guest
     from ._layers import Layer, Middleware
     from ._signature import ToolSpec
     from ._snodo import Hub, Runtime
@@ -198,6 +200,7 @@ class Server:
         self._untold: Callable[[], None] | None = None
         self._making = allocate_lock()
         self._own_hub: Hub | None = None
+        self._guest: Guest | None = None
         self._worker: Worker | None = None
         """What this process knows of others that serve together with it."""
 
@@ -594,6 +597,43 @@ class Server:
             on_started=on_started,
         )
         await _serving.serve(runtime, start, self._lifespan)
+
+    def asgi(
+        self,
+        path: str = "/mcp",
+        *,
+        allowed_hosts: Sequence[str] | None = None,
+        allowed_origins: Sequence[str] | None = None,
+        legacy_sse: bool = False,
+    ) -> App:
+        """Give an ASGI 3 application that serves the endpoint, alone or mounted in another one.
+
+        ``app.mount("/", server.asgi())`` is all: coroutines run on the host's own event loop, the
+        lifespan is entered before the first request. What ``authenticate`` does not say of a
+        request is said by the host: ``request.state.mcp_auth`` becomes ``context.auth``, and two
+        requests of equal ``mcp_auth`` and ``mcp_cancellation_scope`` may cancel each other.
+
+        Args:
+            path: Path of the endpoint, below where it is mounted; there it answers as well.
+            allowed_hosts: ``Host`` names accepted beside the loopback ones; None for those of
+                ``SNODO_ALLOWED_HOSTS``. With none any name is accepted from other machines.
+            allowed_origins: ``Origin`` values accepted beside the loopback ones; None for those of
+                ``SNODO_ALLOWED_ORIGINS``.
+            legacy_sse: Whether hosts that only know HTTP+SSE of 2024-11-05 are served too, at
+                ``/sse`` and ``/messages``.
+
+        Raises:
+            ConfigurationError: If an option cannot hold.
+        """
+        from . import _asgi
+
+        return _asgi.application(
+            self,
+            path=path,
+            allowed_hosts=allowed_hosts,
+            allowed_origins=allowed_origins,
+            legacy_sse=legacy_sse,
+        )
 
     def _runtime(self, threads: int | None = None, debug: bool = False) -> Runtime:
         """Give the frozen server, made at the first call."""

@@ -3,6 +3,7 @@
 Nothing here knows what an answer should be; that is each test's to say.
 """
 
+from driver.asgi import AsgiServer, AsgiSession
 from driver.conversation import Conversation, Events, HttpConversation
 from driver.direct import DirectSession
 from driver.handshake import (
@@ -36,6 +37,8 @@ __all__ = [
     "INITIALIZED",
     "SUBSCRIPTION",
     "VERSION",
+    "AsgiServer",
+    "AsgiSession",
     "Conversation",
     "DirectSession",
     "Events",

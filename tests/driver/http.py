@@ -171,10 +171,11 @@ class HttpSession(ProcessSession):
     """Requests one after the other on one kept-alive connection, in any number of threads."""
 
     transport = "http"
+    opener = HttpServer
 
     def __init__(self, target: Path, *options: str) -> None:
         super().__init__()
-        self.server = HttpServer(target, *options)
+        self.server = self.opener(target, *options)
 
     def send(
         self, message: dict[str, Any], *, timeout: float = 10

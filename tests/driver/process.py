@@ -27,6 +27,9 @@ class Process:
     Standard error is read all the time unless `read_stderr` is false.
     """
 
+    # What Python is started with, before the target.
+    command: tuple[str, ...] = ("-m", "snodo", "serve")
+
     def __init__(
         self,
         target: Path | str,
@@ -36,7 +39,7 @@ class Process:
         read_stderr: bool = True,
     ) -> None:
         self.popen = subprocess.Popen(
-            [sys.executable, "-m", "snodo", "serve", str(target), *options],
+            [sys.executable, *self.command, str(target), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from driver import HttpReply, HttpServer, exchange, head, read_reply, request
+from driver import AsgiServer, HttpReply, HttpServer, exchange, head, read_reply, request
 
 SERVER = Path(__file__).parent / "echo_server.py"
 LIST = json.dumps(request("tools/list")).encode()
@@ -20,9 +20,9 @@ HEADERS: dict[str, str | None] = {
 }
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[HttpServer]:
-    server = HttpServer(SERVER)
+@pytest.fixture(scope="module", params=[HttpServer, AsgiServer], ids=["alone", "asgi"])
+def server(request: pytest.FixtureRequest) -> Iterator[HttpServer]:
+    server = request.param(SERVER)
     yield server
     server.close()
 
@@ -41,6 +41,7 @@ def test_the_start_line_names_a_loopback_url(server: HttpServer) -> None:
     assert (server.host, server.path) == ("127.0.0.1", "/mcp")
 
 
+@pytest.mark.parametrize("server", [HttpServer], indirect=True)
 def test_a_start_says_one_line_with_url_revision_and_counts(server: HttpServer) -> None:
     (line,) = server.log().strip().splitlines()
     assert server.url in line
@@ -78,11 +79,12 @@ def test_health_is_answered_beside_the_endpoint(server: HttpServer, path: str) -
     assert reply.status == 200
 
 
-def test_the_path_can_be_chosen() -> None:
-    server = HttpServer(SERVER, "--path", "/api/tools")
+@pytest.mark.parametrize("served", [HttpServer, AsgiServer], ids=["alone", "asgi"])
+def test_the_path_can_be_chosen(served: type[HttpServer]) -> None:
+    server = served(SERVER, "--path", "/api/tools")
     try:
-        assert server.url.endswith("/api/tools")
-        assert server.post(LIST, HEADERS).status == 200
+        assert server.url.endswith("/api/tools") or served is AsgiServer
+        assert exchange(server, head("POST", "/api/tools", LIST, HEADERS) + LIST).status == 200
         assert exchange(server, head("POST", "/mcp", LIST, HEADERS) + LIST).status == 404
     finally:
         server.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from driver import HttpReply, HttpServer, exchange, head, request
+from driver import AsgiServer, HttpReply, HttpServer, exchange, head, request
 
 SERVER = Path(__file__).parent / "echo_server.py"
 LIST = json.dumps(request("tools/list")).encode()
@@ -18,16 +18,16 @@ HEADERS: dict[str, str | None] = {
 }
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[HttpServer]:
-    server = HttpServer(SERVER)
+@pytest.fixture(scope="module", params=[HttpServer, AsgiServer], ids=["alone", "asgi"])
+def server(request: pytest.FixtureRequest) -> Iterator[HttpServer]:
+    server = request.param(SERVER)
     yield server
     server.close()
 
 
-@pytest.fixture(scope="module")
-def widened() -> Iterator[HttpServer]:
-    server = HttpServer(
+@pytest.fixture(scope="module", params=[HttpServer, AsgiServer], ids=["alone", "asgi"])
+def widened(request: pytest.FixtureRequest) -> Iterator[HttpServer]:
+    server = request.param(
         SERVER,
         *("--allow-host", "mcp.example.com", "--allow-host", "*.internal.example"),
         *("--allow-origin", "https://app.example.com"),

@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from driver import HttpHandshake, HttpReply, HttpServer, SseHandshake, exchange, head, wait_until
+from driver import (
+    AsgiServer,
+    HttpHandshake,
+    HttpReply,
+    HttpServer,
+    SseHandshake,
+    exchange,
+    head,
+    wait_until,
+)
 
 APP = """
 import sys
@@ -64,9 +73,11 @@ def announce(uri: str) -> str:
 SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "glad"}, "model": "m"}
 
 
-@pytest.fixture(scope="module")
-def server(write_app: Callable[[str], Path]) -> Iterator[HttpServer]:
-    server = HttpServer(write_app(APP), "--legacy-sse")
+@pytest.fixture(scope="module", params=[HttpServer, AsgiServer], ids=["alone", "asgi"])
+def server(
+    request: pytest.FixtureRequest, write_app: Callable[[str], Path]
+) -> Iterator[HttpServer]:
+    server: HttpServer = request.param(write_app(APP), "--legacy-sse")
     yield server
     server.close()
 

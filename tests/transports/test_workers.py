@@ -252,6 +252,32 @@ def test_an_address_in_use_is_told_before_anything_is_started(
     assert "imported" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--workers", "2", "--stdio"), "--workers is for HTTP"),
+        (("--reload", "--stdio"), "--reload is for HTTP"),
+        (("--workers", "2", "--reload"), "--reload is for development and starts one process"),
+        (("--reload-dir", "."), "--reload-dir says nothing without --reload"),
+        (("--reload", "--reload-dir", "nowhere"), "--reload-dir: there is no folder nowhere"),
+        (("--workers", "0"), "--workers: expected a whole number from 1 to 256"),
+        (("--workers", "257"), "--workers: expected a whole number from 1 to 256"),
+        (("--workers", "2", "--path", "mcp"), "--path: expected a path"),
+    ],
+)
+def test_flags_that_exclude_each_other_are_named(
+    write_app: Callable[[str], Path], options: tuple[str, ...], said: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "snodo", "serve", write_app(APP), *options],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(f"snodo: {said}")
+
+
 # Dying
 
 
@@ -496,7 +522,7 @@ def test_a_session_ends_with_its_worker(serve: Callable[..., HttpServer]) -> Non
         assert status() == 404
 
 
-def test_what_a_client_vouches_for_is_nothing(shared: HttpServer) -> None:
+def test_nobody_but_a_worker_says_who_sends_a_request(shared: HttpServer) -> None:
     session = HttpHandshake(shared, "2025-11-25")
     vouched = "eyJwcmluY2lwYWwiOiJyb290In0="  # {"principal":"root"}
     call = {"name": "who", "arguments": {}}

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pytest
 
-from driver import DirectSession, HttpConversation, HttpServer, StdioServer, head
+from driver import AsgiServer, DirectSession, HttpConversation, HttpServer, StdioServer, head
 
 HERE = Path(__file__).parent
 CASES = sorted(HERE.glob("*/*.case"))
@@ -115,6 +115,11 @@ def http() -> Iterator[Served[HttpServer]]:
 
 
 @pytest.fixture(scope="module")
+def asgi() -> Iterator[Served[AsgiServer]]:
+    yield from _served(AsgiServer)
+
+
+@pytest.fixture(scope="module")
 def stdio() -> Iterator[Served[StdioServer]]:
     yield from _served(StdioServer)
 
@@ -128,8 +133,12 @@ def ids(path: Path) -> str:
     return f"{path.parent.name}/{path.stem}"
 
 
-def pick(transport: str) -> pytest.MarkDecorator:
-    chosen = [path for path in CASES if transport in load(path).transports]
+def pick(transport: str, revision: str = "") -> pytest.MarkDecorator:
+    chosen = [
+        path
+        for path in CASES
+        if transport in load(path).transports and path.parent.name.startswith(revision)
+    ]
     return pytest.mark.parametrize("path", chosen, ids=ids)
 
 
@@ -203,6 +212,16 @@ def test_over_http(http: Served[HttpServer], path: Path) -> None:
         "Mcp-Method": "server/discover",
     }
     assert server.post(AFTER, headers).status == 200
+
+
+@pick("http", "2026-07-28")
+def test_within_an_asgi_server(asgi: Served[HttpServer], path: Path) -> None:
+    test_over_http(asgi, path)
+
+
+@pytest.mark.parametrize("name", ["ask-form", "ask-json-only", "ask-sampling", "call-text"])
+def test_sessions_within_an_asgi_server(asgi: Served[HttpServer], name: str) -> None:
+    test_over_http(asgi, HERE / "2025-11-25" / f"{name}.case")
 
 
 def open_over_http(server: HttpServer, case: Case) -> dict[str, str | None]:

@@ -3,6 +3,7 @@
 //! Nothing is decided here: convert, delegate, convert back. Python code runs in `lane` and nowhere
 //! else, and no tokio thread ever attaches to the interpreter.
 
+mod asgi;
 mod binding;
 mod callable;
 mod component;
@@ -32,6 +33,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 #[pymodule(gil_used = false)]
 mod _snodo {
+    #[pymodule_export]
+    use super::asgi::{PyExchange, PyHosted, PyPorter, check_hosted};
     #[pymodule_export]
     use super::context::PyContext;
     #[pymodule_export]

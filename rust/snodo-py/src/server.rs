@@ -53,6 +53,13 @@ pub(crate) struct PyRuntime {
     feed: Option<Py<PyFeed>>,
 }
 
+impl PyRuntime {
+    /// What answers its messages.
+    pub(crate) fn service(&self) -> Arc<Service> {
+        self.service.clone()
+    }
+}
+
 #[pymethods]
 impl PyRuntime {
     #[new]

@@ -302,16 +302,21 @@ impl Within {
 }
 
 fn check(options: &HttpOptions) -> Result<(), BindError> {
-    let path = &options.path;
-    if !path.starts_with('/') || path.contains(|c: char| "?# ".contains(c) || c.is_control()) {
-        return Err(BindError::Path(path.clone()));
-    }
-    let bare = path.trim_end_matches('/');
-    if options.legacy_sse && [mailbox::STREAM, mailbox::MESSAGES].contains(&bare) {
-        return Err(BindError::Taken(path.clone()));
-    }
+    check_path(&options.path, options.legacy_sse)?;
     if options.uds.is_some() && options.tls.is_some() {
         return Err(BindError::UnixTls);
+    }
+    Ok(())
+}
+
+/// Whether an endpoint can be there.
+pub(crate) fn check_path(path: &str, legacy_sse: bool) -> Result<(), BindError> {
+    if !path.starts_with('/') || path.contains(|c: char| "?# ".contains(c) || c.is_control()) {
+        return Err(BindError::Path(path.to_owned()));
+    }
+    let bare = path.trim_end_matches('/');
+    if legacy_sse && [mailbox::STREAM, mailbox::MESSAGES].contains(&bare) {
+        return Err(BindError::Taken(path.to_owned()));
     }
     Ok(())
 }

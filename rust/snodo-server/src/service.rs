@@ -84,6 +84,17 @@ pub enum Prepared {
     Silence,
 }
 
+impl Prepared {
+    /// It is answered with an error of this code, whatever it is.
+    pub(crate) fn refused(self, code: i64) {
+        match self {
+            Self::Work(work) => work.refused(code),
+            Self::Listen(listener) => listener.refused(code),
+            _ => {}
+        }
+    }
+}
+
 /// A call, and the offer it was prepared from, which ends it too whatever replaces it meanwhile.
 pub struct Work {
     offer: Arc<Offer>,

@@ -85,6 +85,13 @@ impl Life {
         }
     }
 
+    /// Of a request whose connection is somebody else's, with a head of so many bytes.
+    pub(crate) fn hosted(peer: Option<SocketAddr>, head: usize) -> Self {
+        let life = Self::new(From::Client(peer));
+        life.heard.store(head, Relaxed);
+        life
+    }
+
     /// Who is at the other end, where that has an address.
     pub(crate) fn peer(&self) -> Option<SocketAddr> {
         match self.from {
@@ -131,6 +138,16 @@ impl Life {
         self.late.load(Relaxed)
     }
 
+    /// The body has taken too long.
+    pub(crate) fn overdue(&self) {
+        self.late.store(true, Relaxed);
+    }
+
+    /// The server stops, or whoever it is in.
+    pub(crate) fn close(&self) {
+        self.closing.store(true, Relaxed);
+    }
+
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Relaxed)
     }
@@ -175,7 +192,7 @@ impl Life {
             return Check::Again(end.min(now + LOOK));
         }
         if phase == BODY {
-            self.late.store(true, Relaxed);
+            self.overdue();
             return Check::Again(now + period(limits));
         }
         Check::Overdue
@@ -274,7 +291,7 @@ pub(crate) async fn serve(
                 Check::Overdue => break Some(&endpoint.last_words().late),
             },
             _ = stop.as_mut(), if !life.is_closing() => {
-                life.closing.store(true, Relaxed);
+                life.close();
                 if life.is_from_worker() {
                     // What it hands over has been accepted. It closes by itself after the answer.
                     continue;

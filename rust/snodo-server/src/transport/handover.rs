@@ -240,3 +240,32 @@ impl http_body::Body for Passed {
         self.body.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_vouched_for_is_read_as_it_was_written() {
+        let deep = json::parse(
+            r#"{"sub":"Ada \u007f é","n":[1,2.5,null]}"#.as_bytes(),
+            &Limits::default(),
+        );
+        for (principal, peer) in [
+            (None, None),
+            (Some(Json::String("ada".to_owned())), Some("127.0.0.1:80")),
+            (Some(deep.expect("JSON")), Some("[::1]:65535")),
+        ] {
+            let peer = peer.map(|peer| peer.parse().expect("an address"));
+            let written = Vouched { principal, peer };
+            let read = Vouched::read(&written.write()).expect("as written");
+            assert_eq!(
+                (read.principal, read.peer),
+                (written.principal, written.peer)
+            );
+        }
+        for junk in ["", "e30", "bm90IEpTT04=", "W10="] {
+            assert!(Vouched::read(&HeaderValue::from_static(junk)).is_none());
+        }
+    }
+}

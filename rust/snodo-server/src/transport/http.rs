@@ -31,9 +31,11 @@ use crate::telemetry::Event;
 use crate::transport::body::{self, Incoming, Incomplete};
 use crate::transport::connection::{LastWords, Life};
 use crate::transport::handover::Vouched;
+use crate::transport::hosted::Outside;
 use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
+use crate::transport::scopes::{Scope, Scopes};
 use crate::transport::scrape::METRICS;
 use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{self, First};
@@ -51,6 +53,7 @@ pub(crate) struct Endpoint {
     /// Without a slash at its end.
     path: String,
     pub(super) gate: Gate,
+    pub(super) scopes: Arc<Scopes>,
     beside: TowerToHyperService<Router>,
     last_words: LastWords,
     /// The processes that serve together with this one.
@@ -88,6 +91,7 @@ impl Endpoint {
             service,
             path: path.trim_end_matches('/').to_owned(),
             gate,
+            scopes: Arc::default(),
             beside: TowerToHyperService::new(beside),
             last_words: LastWords {
                 malformed: last_word("400 Bad Request", &malformed("Malformed HTTP request")),
@@ -132,10 +136,11 @@ impl Endpoint {
         if life.is_from_worker() {
             Vouched::unpack(&mut parts);
         }
-        let gate = self.gate.admit(
-            &parts.headers,
-            parts.uri.authority().map(http::uri::Authority::as_str),
-        );
+        let authority = parts.uri.authority().map(http::uri::Authority::as_str);
+        let gate = match parts.extensions.get::<Outside>() {
+            None => self.gate.admit(&parts.headers, authority),
+            Some(_) => self.gate.admit_outside(&parts.headers),
+        };
         let origin = gate.ok().flatten().cloned();
         if parts.method != Method::POST || gate.is_err() {
             leave_unread(life, &body);
@@ -211,7 +216,7 @@ impl Endpoint {
         text
     }
 
-    async fn post(&self, head: Parts, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
+    async fn post(&self, mut head: Parts, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
         if let Some(text) = unsupported(&head.headers) {
             leave_unread(life, &body);
             return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
@@ -234,6 +239,7 @@ impl Endpoint {
         let head_accepts = head.headers.contains_key(ACCEPT);
         let mut arrival = Arrival::new(Transport::Http);
         arrival.principal = Vouched::principal(&head);
+        let scope = Scope::take(&mut head.extensions, &arrival);
         let caller = self.caller(&head.headers, &mut arrival, takes_events);
         arrival.headers = Some(Arc::new(HttpHeaders(head.headers)));
         if let Some(messages) = self.service.batch(&text, &arrival) {
@@ -250,26 +256,35 @@ impl Endpoint {
         let prepared = self.service.prepare(&text, arrival);
         drop(text);
         if matches!(caller, Caller::Gone) && !matches!(prepared, Prepared::Open { .. }) {
-            match prepared {
-                Prepared::Work(work) => work.refused(code::INVALID_REQUEST),
-                Prepared::Listen(listen) => listen.refused(code::INVALID_REQUEST),
-                _ => {}
-            }
+            prepared.refused(code::INVALID_REQUEST);
             let mut response = gone();
             response.extensions_mut().clear(); // the message has been told of
             return response;
         }
-        match prepared {
+        let scoped = match scope.as_ref().map(|scope| self.scoped(scope, &prepared)) {
+            Some(Ok(scoped)) => scoped,
+            Some(Err(duplicate)) => {
+                prepared.refused(code::INVALID_REQUEST);
+                return json(StatusCode::CONFLICT, duplicate.body);
+            }
+            None => None,
+        };
+        let token = || {
+            scoped
+                .as_ref()
+                .map_or_else(CancelToken::new, |it| it.token.clone())
+        };
+        let mut response = match prepared {
             Prepared::Answer(answer) => respond(answer),
             Prepared::Work(work) if work.dialect().asks() => {
                 // Boxed, as the other rare ways are: every request's future is as large as the largest.
-                Box::pin(self.converse(work, caller, takes_events, life)).await
+                Box::pin(self.converse(work, token(), caller, takes_events, life)).await
             }
             Prepared::Work(work) if takes_events && work.wants_notices() => {
-                let speech = self.service.clone().converse(work, CancelToken::new());
+                let speech = self.service.clone().converse(work, token());
                 self.speak(speech, life).await
             }
-            Prepared::Work(work) => match self.service.run(work, CancelToken::new()).await {
+            Prepared::Work(work) => match self.service.run(work, token()).await {
                 Some(answer) => respond(answer),
                 None => empty(StatusCode::NO_CONTENT),
             },
@@ -294,14 +309,21 @@ impl Endpoint {
                 caller.settle(reply);
                 empty(StatusCode::ACCEPTED)
             }
-            // Without a session a client cancels by closing its connection: the message alone does
-            // not say whose request it means.
+            // Without a session or a scope a client cancels by closing its connection: the message
+            // alone does not say whose request it means.
             Prepared::Cancel(id) => {
                 caller.cancel(&id);
+                if let Some(scope) = scope {
+                    self.scopes.cancel(&scope, &id);
+                }
                 empty(StatusCode::ACCEPTED)
             }
             Prepared::Silence => empty(StatusCode::ACCEPTED),
+        };
+        if let Some(scoped) = scoped {
+            response.extensions_mut().insert(scoped);
         }
+        response
     }
 
     /// A plain answer if that is all there is, and a stream from the first notice on.

@@ -24,6 +24,7 @@ use crate::service::Prepared;
 use crate::session::{Changes, Key, Session, Store, Use, Used};
 use crate::transport::body::Incoming;
 use crate::transport::connection::Life;
+use crate::transport::hosted::Root;
 use crate::transport::http::{
     Body, Endpoint, HttpHeaders, empty, incomplete, leave_unread, not_allowed, refusal, respond,
     unsupported,
@@ -157,7 +158,10 @@ impl Endpoint {
             used: Use::new(),
         });
         let key = boxes.0.insert(mailbox.clone());
-        let frame = format!("event: endpoint\ndata: {MESSAGES}?session={key}\n\n").into_bytes();
+        let root = parts.extensions.get::<Root>();
+        let root = root.map_or("", |root| root.0.as_str());
+        let frame =
+            format!("event: endpoint\ndata: {root}{MESSAGES}?session={key}\n\n").into_bytes();
         let letters = Letters {
             boxes: boxes.clone(),
             key,

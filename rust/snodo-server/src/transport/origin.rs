@@ -28,10 +28,10 @@ impl Refusal {
     pub(crate) fn message(self) -> &'static str {
         match self {
             Self::Host => {
-                "Host is not allowed: name it with --allow-host or SNODO_ALLOWED_HOSTS to serve it"
+                "Host is not allowed: name it with allowed_hosts, --allow-host or SNODO_ALLOWED_HOSTS to serve it"
             }
             Self::Origin => {
-                "Origin is not allowed: name it with --allow-origin or SNODO_ALLOWED_ORIGINS to serve it"
+                "Origin is not allowed: name it with allowed_origins, --allow-origin or SNODO_ALLOWED_ORIGINS to serve it"
             }
         }
     }
@@ -94,6 +94,18 @@ impl Gate {
     ) -> Result<Option<&'r HeaderValue>, Refusal> {
         let origin = self.origin(headers)?;
         self.host(headers, authority)?;
+        Ok(origin)
+    }
+
+    /// The same for a request that came from outside, in a server that can be reached from there too.
+    pub(crate) fn admit_outside<'r>(
+        &self,
+        headers: &'r HeaderMap,
+    ) -> Result<Option<&'r HeaderValue>, Refusal> {
+        let origin = self.origin(headers)?;
+        if self.hosts.as_ref().is_some_and(|named| !named.is_empty()) {
+            self.host(headers, None)?;
+        }
         Ok(origin)
     }
 

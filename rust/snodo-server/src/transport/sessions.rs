@@ -154,11 +154,12 @@ impl Endpoint {
     pub(super) async fn converse(
         &self,
         work: Work,
+        token: CancelToken,
         caller: Caller,
         takes_events: bool,
         life: &Arc<Life>,
     ) -> Response<Body> {
-        let (token, dialect) = (CancelToken::new(), work.dialect());
+        let dialect = work.dialect();
         let (mut work, mut record, mut cancellable) = (work, None, None);
         if let Some(session) = caller.session() {
             cancellable = Some(session.begin(work.id().clone(), token.clone()));
