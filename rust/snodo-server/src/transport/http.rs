@@ -217,16 +217,9 @@ impl Endpoint {
     }
 
     async fn post(&self, mut head: Parts, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
-        if let Some(text) = unsupported(&head.headers) {
+        if let Some(refusal) = unspoken(&head.headers) {
             leave_unread(life, &body);
-            return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
-        }
-        if !media::accepts_json(&head.headers) {
-            leave_unread(life, &body);
-            return refusal(
-                StatusCode::NOT_ACCEPTABLE,
-                "Accept must admit application/json",
-            );
+            return refusal;
         }
         let text = match self.text(body, life).await {
             Ok(text) => text,
@@ -435,6 +428,15 @@ fn preflight(request: &HeaderMap) -> Response<Body> {
     let mut response = empty(StatusCode::NO_CONTENT);
     cors::allow(request, response.headers_mut());
     response
+}
+
+/// The answer to whoever does not speak JSON both ways.
+fn unspoken(headers: &HeaderMap) -> Option<Response<Body>> {
+    if let Some(text) = unsupported(headers) {
+        return Some(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
+    }
+    let text = "Accept must admit application/json";
+    (!media::accepts_json(headers)).then(|| refusal(StatusCode::NOT_ACCEPTABLE, text))
 }
 
 /// Why a body is not taken whatever is in it.
