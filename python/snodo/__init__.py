@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import elicit, middleware, roots, sampling
+    from . import elicit, extension, middleware, roots, sampling
     from ._answer import Answer, InputRequest
     from ._arg import Arg
     from ._interview import Answers
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         Error,
         ToolError,
     )
+    from .extension import Extension
     from .results import Audio, EmbeddedResource, Image, Message, ResourceLink, Text
     from .server import Cache, Server
 
@@ -58,6 +59,7 @@ __all__ = [
     "EmbeddedResource",
     "Error",
     "Event",
+    "Extension",
     "FileResource",
     "Filter",
     "Hub",
@@ -85,6 +87,7 @@ __all__ = [
     "current_state",
     "current_trace",
     "elicit",
+    "extension",
     "middleware",
     "prompt",
     "resource",
@@ -113,6 +116,7 @@ _HOMES = {
     "EmbeddedResource": "results",
     "Error": "errors",
     "Event": "_snodo",
+    "Extension": "extension",
     "FileResource": "_ready",
     "Filter": "_subscriptions",
     "Hub": "_snodo",
@@ -140,6 +144,7 @@ _HOMES = {
     "current_state": "dependencies",
     "current_trace": "dependencies",
     "elicit": "",
+    "extension": "",
     "middleware": "",
     "prompt": "decorators",
     "resource": "decorators",

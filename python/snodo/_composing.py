@@ -16,12 +16,16 @@ from ._shape import shaped
 from .errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from types import FrameType, TracebackType
+    from typing import TypeAlias
 
     from ._components import Components
+    from ._injection import Fake, Injection
     from ._kept import Kept
     from ._signature import ResourceSpec
     from .server import Server
+
+    Fakes: TypeAlias = Mapping[Any, Fake]
 
 _OPERATIONS = {"tool": "tools/call", "resource": "resources/read", "prompt": "prompts/get"}
 
@@ -36,7 +40,7 @@ class Composer:
         """Take the server's own layers."""
         self._layers = layers
         self._bound: dict[tuple[str, str], tuple[Any, Bound]] = {}
-        self.overrides: list[Mapping[Any, Callable[..., Any]]] = []
+        self.overrides: list[Fakes] = []
         """What is put in place of dependencies, the later before the earlier."""
         self._kept: Kept | None = None
 
@@ -60,7 +64,7 @@ class Composer:
         kind: str,
         spec: Any,
         before: dict[tuple[str, str], tuple[Any, Bound]],
-        overrides: Mapping[Any, Callable[..., Any]],
+        overrides: Fakes,
     ) -> Any:
         spec, whole = _filled(spec, overrides), spec
         layers = (*self._layers, *spec.middleware)
@@ -70,6 +74,8 @@ class Composer:
         if known is not whole:
             bound = self._bind(kind, whole, layers)
         self._bound[kind, spec.name] = whole, bound
+        if spec is not whole:
+            bound = self._bind(kind, whole, layers)  # what was remembered is of other values
         if getattr(spec, "content", None) is not None:
             spec = _awake(spec)
         wrapper, is_async = surrounded(
@@ -100,24 +106,27 @@ class Composer:
         return self._kept
 
 
-def _filled(spec: Any, overrides: Mapping[Any, Callable[..., Any]]) -> Any:
-    """Give the spec with other dependencies."""
-    if not overrides:
-        return spec
-    if spec.injection is not None:
+def _filled(spec: Any, overrides: Fakes) -> Any:
+    """Give the spec with other dependencies; itself if it has none of them."""
+    if _needs(spec.injection, overrides):
         run, is_async = spec.injection.build(overrides)
         shape = getattr(spec, "shape", None)
         function = run if shape is None else shaped(run, is_async, shape)
         spec = spec._replace(function=function, is_async=is_async)
         if hasattr(spec, "bare"):
             spec = spec._replace(bare=run)
-    if not hasattr(spec, "completions"):
+    completions = getattr(spec, "completions", ())
+    if not any(_needs(one.injection, overrides) for one in completions):
         return spec
-    return spec._replace(completions=tuple(_refilled(one, overrides) for one in spec.completions))
+    return spec._replace(completions=tuple(_refilled(one, overrides) for one in completions))
 
 
-def _refilled(completion: Any, overrides: Mapping[Any, Callable[..., Any]]) -> Any:
-    if completion.injection is None:
+def _needs(injection: Injection | None, overrides: Fakes) -> bool:
+    return injection is not None and not injection.plan().keys.isdisjoint(overrides)
+
+
+def _refilled(completion: Any, overrides: Fakes) -> Any:
+    if not _needs(completion.injection, overrides):
         return completion
     function, is_async = completion.injection.build(overrides)
     return completion._replace(function=function, is_async=is_async)
@@ -143,14 +152,21 @@ def _awake(spec: ResourceSpec) -> ResourceSpec:
 class Overrides:
     """What `Server.overrides` gives: a context manager that puts functions in place of others."""
 
-    def __init__(self, server: Server, fakes: Any, site: Site) -> None:
+    def __init__(self, server: Server, fakes: Any, frame: FrameType) -> None:
         """Check what was given.
+
+        Args:
+            server: Whose components are concerned.
+            fakes: What stands in for what.
+            frame: Where it is written; its names may be used in annotations.
 
         Raises:
             DeclarationError: If it is no mapping of functions.
         """
-        from ._injection import identity
+        from ._callable import frame_location, local_names
+        from ._injection import Fake, identity
 
+        site = Site(frame_location(frame), f"server {server.name!r}")
         if not isinstance(fakes, Mapping):
             reason = f"must be a dict, not {kind_of(fakes)}"
             raise site.refuse("overrides", reason, "write {function: another}")
@@ -158,7 +174,10 @@ class Overrides:
             if not callable(fake):
                 reason = f"a {kind_of(fake)} cannot be called"
                 raise site.refuse("overrides", reason, "write lambda: value")
-        self._fakes = {identity(function): fake for function, fake in fakes.items()}
+        self._fakes: Fakes = {
+            identity(function): Fake(fake, local_names(fake, frame))
+            for function, fake in fakes.items()
+        }
         self._server = server
 
     def __enter__(self) -> None:
@@ -189,7 +208,7 @@ class Overrides:
             self._remove(self._server._composing().overrides)
             self._server._replace(self._server._components)
 
-    def _remove(self, overrides: list[Mapping[Any, Callable[..., Any]]]) -> None:
+    def _remove(self, overrides: list[Fakes]) -> None:
         # Several may be equal; each block takes out its own.
         overrides[:] = [each for each in overrides if each is not self._fakes]
 

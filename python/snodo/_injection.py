@@ -57,6 +57,18 @@ class Plan(NamedTuple):
         return any(step.how in ("late", "late manager") for step in self.steps)
 
 
+class Fake(NamedTuple):
+    """What stands in for a dependency."""
+
+    function: Callable[..., Any]
+    local: Mapping[str, Any]
+    """Names that its annotations may use."""
+
+
+Overrides = Mapping[Any, Fake]
+"""What stands in, by the identity of what it stands in for."""
+
+
 class Injection(NamedTuple):
     """A function with dependencies, and how it becomes what a component runs."""
 
@@ -67,12 +79,12 @@ class Injection(NamedTuple):
     needs: tuple[tuple[str, Callable[..., Any]], ...]
     """The parameters that are filled with dependencies, and what fills them."""
     site: Site
+    local: Mapping[str, Any]
+    """Names around the function, which annotations of its dependencies may use."""
     adapt: Callable[[Callable[..., Any], bool], Callable[..., Any]] = lambda run, is_async: run
     """Makes what the component runs of what takes the remaining parameters."""
 
-    def build(
-        self, overrides: Mapping[Any, Callable[..., Any]] | None = None
-    ) -> tuple[Callable[..., Any], bool]:
+    def build(self, overrides: Overrides) -> tuple[Callable[..., Any], bool]:
         """Give what the component runs, and whether that gives coroutines.
 
         Raises:
@@ -81,9 +93,7 @@ class Injection(NamedTuple):
         run, is_async = self.injected(overrides)
         return self.adapt(run, is_async), is_async
 
-    def injected(
-        self, overrides: Mapping[Any, Callable[..., Any]] | None = None
-    ) -> tuple[Callable[..., Any], bool]:
+    def injected(self, overrides: Overrides | None = None) -> tuple[Callable[..., Any], bool]:
         """Give what takes the remaining parameters, and whether that gives coroutines."""
         plan = self.plan(overrides)
         is_async = self.is_async or plan.waits
@@ -91,9 +101,9 @@ class Injection(NamedTuple):
             return partial(_late, plan, self.run, self.is_async, self.names), True
         return partial(_plain, plan, self.run, self.names), False
 
-    def plan(self, overrides: Mapping[Any, Callable[..., Any]] | None = None) -> Plan:
+    def plan(self, overrides: Overrides | None = None) -> Plan:
         """Say in which order everything is resolved."""
-        planner = _Planner(overrides or {}, self.site)
+        planner = _Planner(overrides or {}, self.site, self.local)
         inputs = tuple((name, planner.place(function)) for name, function in self.needs)
         return Plan(tuple(planner.steps), inputs, frozenset(planner.places))
 
@@ -123,7 +133,7 @@ def split(
                 "parameter",
             )
     names = tuple(p.name for p in rest if p.kind is not p.VAR_KEYWORD)
-    injection = Injection(run, is_async, names, needs, scope.site)
+    injection = Injection(run, is_async, names, needs, scope.site, scope.local)
     injection.plan()  # refuses what cannot be resolved
     return rest, injection
 
@@ -148,8 +158,9 @@ def _dependency(parameter: inspect.Parameter, scope: Scope) -> Dependency | None
 class _Planner:
     """Puts steps in order; what several need is one step."""
 
-    def __init__(self, overrides: Mapping[Any, Callable[..., Any]], site: Site) -> None:
+    def __init__(self, overrides: Overrides, site: Site, local: Mapping[str, Any]) -> None:
         self.steps: list[Step] = []
+        self._local = local
         self._overrides = overrides
         self._site = site
         self.places: dict[Any, int] = {}
@@ -165,13 +176,13 @@ class _Planner:
             chain = " → ".join(_named(one) for one in names)
             raise self._refuse(function, f"depends on itself: {chain}", "take one of them out")
         self._open.append(key)
-        step = self._step(self._overrides.get(key, function))
+        step = self._step(*self._overrides.get(key, Fake(function, self._local)))
         self._open.pop()
         self.steps.append(step)
         self.places[key] = len(self.steps) - 1
         return self.places[key]
 
-    def _step(self, function: Callable[..., Any]) -> Step:
+    def _step(self, function: Callable[..., Any], local: Mapping[str, Any]) -> Step:
         call, how = _kind(function)
         if isinstance(function, Current):
             return Step(call, how, True, None, ())
@@ -181,9 +192,8 @@ class _Planner:
             raise self._refuse(
                 function, "its signature cannot be read", "wrap it in a def"
             ) from None
-        scope = Scope(
-            _callable.global_names(function), _callable.local_names(function, None), self._site
-        )
+        names = {**local, **_callable.local_names(function, None)}
+        scope = Scope(_callable.global_names(function), names, self._site)
         context, inputs = None, []
         for parameter in parameters:
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):

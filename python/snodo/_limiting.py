@@ -58,23 +58,40 @@ def failed_key(place: Place, what: str, failure: KeyFailed) -> Exception:
     return place.refusal(f"Component {what} key failed")
 
 
+MOST_GIVEN_UP = 32
+"""Calls of one place that were given up and still run: with so many, others are refused."""
+
+
 class Timeout(Ready):
     """Waits for so long."""
 
     def __init__(self, seconds: float) -> None:
         """Take the time."""
-        self._seconds = seconds
+        self.seconds = seconds
 
     def at(self, place: Place) -> Callable[[str], Sides]:
-        """Give the layer, which has no state."""
-        sides = Sides(late=lambda *call: self._call(place, *call))
+        """Give the layer of a place."""
+        sides = Sides(late=Patience(self.seconds, place).late)
         return lambda operation: sides
 
-    async def _call(self, place: Place, context: Any, arguments: Any, call_next: Any) -> Any:
+
+class Patience:
+    """The calls of one place that take too long."""
+
+    def __init__(self, seconds: float, place: Place) -> None:
+        """Begin with none."""
+        self._seconds = seconds
+        self._place = place
+        self._given_up: set[Any] = set()
+
+    async def late(self, context: Any, arguments: Any, call_next: Any) -> Any:
+        """Wait for the end, or for the end of the time."""
         import asyncio
 
         from ._threads import ended, unfold
 
+        if len(self._given_up) >= MOST_GIVEN_UP:
+            raise self._place.refusal("Component timeout worker unavailable")
         task = asyncio.ensure_future(ended(call_next))
         try:
             await asyncio.wait({task}, timeout=self._seconds)
@@ -83,16 +100,15 @@ class Timeout(Ready):
             await asyncio.wait({task})
             raise
         if task.done():
-            return unfold(task.result())
-        # Not waited for: a plain function may take as long as it likes. A loop may forget a task
-        # that nobody holds.
+            try:
+                return unfold(task.result())
+            finally:
+                del task  # it holds the error that holds this frame
+        # Not waited for: a plain function may take as long as it likes.
         task.cancel()
-        _abandoned.add(task)
-        task.add_done_callback(_abandoned.discard)
-        raise place.refusal("Component timed out")
-
-
-_abandoned: set[Any] = set()
+        self._given_up.add(task)
+        task.add_done_callback(self._given_up.discard)
+        raise self._place.refusal("Component timed out")
 
 
 class Concurrency(Ready):

@@ -23,6 +23,7 @@ _T = TypeVar("_T")
 _J = TypeVar("_J", bound=str | float | list[Any] | dict[str, Any] | None)
 
 __all__ = [
+    "CallNext",
     "Context",
     "Event",
     "Feed",
@@ -34,6 +35,7 @@ __all__ = [
     "Result",
     "Runtime",
     "Serving",
+    "check_extensions",
     "check_hosted",
     "check_input_request",
     "check_input_response",
@@ -65,6 +67,9 @@ def validate(schema: bytes, instance: bytes) -> list[tuple[str, str]]:
     Raises:
         ValueError: If either is not JSON, or the schema is not accepted.
     """
+
+def check_extensions(extensions: Any, protocols: list[str]) -> None:
+    """Raise ConfigurationError if these ``ExtensionSpec`` cannot be installed."""
 
 def uri_template_matches(text: str, uri: str) -> bool:
     """Say whether a URI template matches a URI; one that is not supported matches none."""
@@ -233,9 +238,33 @@ class Event:
             ValueError: If the URI is not absolute.
         """
 
+    @staticmethod
+    def extension(
+        extension: str, selector: str, payload: Any, metadata: Mapping[str, Any] | None = None
+    ) -> Event:
+        """Say that something happened to an extension, to listeners who select it.
+
+        Args:
+            extension: The extension's id, which puts the event into words.
+            selector: What listeners name in their filters.
+            payload: What there is to say: a JSON value of at most 1 MiB.
+            metadata: Members for the notification's ``_meta``.
+
+        Raises:
+            ValueError: If the selector is empty.
+        """
+
     @property
     def kind(self) -> str:
         """Which builder made it."""
+
+    @property
+    def selector(self) -> str | None:
+        """Of an extension's event, what listeners name in their filters."""
+
+    @property
+    def payload(self) -> Any:
+        """Of an extension's event, what there is to say."""
 
     @property
     def uri(self) -> str | None:
@@ -247,6 +276,32 @@ class Event:
 
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
+
+@final
+class CallNext:
+    """What an extension's ``around`` goes on with: once, and while it runs."""
+
+    def __call__(self, values: Mapping[str, Any] | None = None, /) -> Awaitable[Result]:
+        """Let everything below answer.
+
+        Args:
+            values: What ``context.values`` has there, beside what layers around gave.
+
+        Raises:
+            Error: Awaited, if the answer is one.
+            RuntimeError: If it was called before, or the request is over.
+        """
+
+    def check(self) -> Awaitable[Result | None]:
+        """Make the checks before anything is run: lookup, authorization, arguments.
+
+        They are made again by a call that follows. Gives None if something would be run, or the
+        `Result` that is known without.
+
+        Raises:
+            Error: Awaited, if the request is refused.
+            RuntimeError: If the request is over.
+        """
 
 @type_check_only
 class Report(TypedDict):
@@ -341,6 +396,14 @@ class Context:
     @property
     def meta(self) -> dict[str, Any]:
         """The request's ``_meta``."""
+
+    @property
+    def extensions(self) -> dict[str, Any]:
+        """The extensions that both sides declare for this request: id to settings."""
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """What extensions around this request gave to it, with ``call_next(values)``."""
 
     @property
     def client_info(self) -> dict[str, Any] | None:

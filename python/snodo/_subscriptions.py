@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -28,6 +28,8 @@ class Filter:
     """That the list of resources or of templates does."""
     resource_subscriptions: tuple[str, ...] = ()
     """That what is at one of these URIs does."""
+    extensions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What happens to extensions: by id the members of the filter that are theirs."""
 
 
 class Source:

@@ -7,6 +7,7 @@ coroutine needs a thread for. So a server with a single thread never waits for i
 from __future__ import annotations
 
 import asyncio
+from _thread import allocate_lock
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from contextvars import ContextVar, copy_context
@@ -50,9 +51,10 @@ async def on_thread(context: Context, function: Callable[[], Any]) -> Any:
     """Run a plain function on a thread while the loop turns.
 
     A function that runs outlives a cancellation, and so does what it was given: the first one waits
-    for its end. The function sees it as ``context.cancelled``.
+    for its end, and the function sees it as ``context.cancelled``. One that waits for a thread is
+    not run any more.
     """
-    return await _finished(_begun(context, function), lambda: None)
+    return await _Errand(function).run(context, lambda: None)
 
 
 async def beside(context: Context, function: Callable[[Wait], Any]) -> Any:
@@ -61,42 +63,53 @@ async def beside(context: Context, function: Callable[[Wait], Any]) -> Any:
     A cancellation cancels what it waits for.
     """
     bridge = _Bridge(asyncio.get_running_loop())
-    return await _finished(_begun(context, lambda: function(bridge.wait)), bridge.cancel)
+    return await _Errand(lambda: function(bridge.wait)).run(context, bridge.cancel)
 
 
-def _begun(context: Context, function: Callable[[], Any]) -> asyncio.Future[Ended]:
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Ended] = loop.create_future()
-    variables = copy_context()
+class _Errand:
+    """A plain function on its way to a thread, and what came of it on its way back."""
 
-    def work() -> None:
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self._function = function
+        self._variables = copy_context()
+        self._loop = asyncio.get_running_loop()
+        self._done: asyncio.Future[Ended] = self._loop.create_future()
+        # Taken once: by the thread that begins, or by who takes it back before.
+        self._token = allocate_lock()
+
+    async def run(self, context: Context, cancel: Callable[[], None]) -> Any:
+        turn = _turn.get()
+        if turn is None or not turn.lend(self._work):
+            context._on_thread(self._work)
+        try:
+            await asyncio.wait({self._done})
+        except asyncio.CancelledError:
+            if self._token.acquire(blocking=False):
+                raise
+            cancel()
+            await asyncio.wait({self._done})
+            raise
+        return unfold(self._taken())
+
+    def _work(self) -> None:
+        if not self._token.acquire(blocking=False):
+            return
         outcome: Ended
         try:
-            outcome = variables.run(function), None
+            outcome = self._variables.run(self._function), None
         except BaseException as error:
             outcome = None, error
         with suppress(RuntimeError):  # the loop is closed, so nobody waits
-            loop.call_soon_threadsafe(_settle, done, outcome)
+            self._loop.call_soon_threadsafe(self._settle, outcome)
 
-    turn = _turn.get()
-    if turn is None or not turn.lend(work):
-        context._on_thread(work)
-    return done
+    def _taken(self) -> Ended:
+        done = self._done
+        del self._done  # an error holds the frames that hold this
+        return done.result()
 
-
-def _settle(done: asyncio.Future[Ended], outcome: Ended) -> None:
-    if not done.done():
-        done.set_result(outcome)
-
-
-async def _finished(done: asyncio.Future[Ended], cancel: Callable[[], None]) -> Any:
-    try:
-        await asyncio.wait({done})
-    except asyncio.CancelledError:
-        cancel()
-        await asyncio.wait({done})
-        raise
-    return unfold(done.result())
+    def _settle(self, outcome: Ended) -> None:
+        if not self._done.done():
+            self._done.set_result(outcome)
 
 
 class _Bridge:
@@ -126,7 +139,7 @@ class _Bridge:
             turn.end((None, Cancelled()) if self._cancelled or task.cancelled() else task.result())
 
         self._loop.call_soon_threadsafe(start)
-        return unfold(turn.outcome())
+        return unfold(turn.taken())
 
     def cancel(self) -> None:
         self._cancelled = True
@@ -137,7 +150,7 @@ class _Bridge:
 class _Turn:
     """A thread that waits for one coroutine, and what it is lent to do meanwhile.
 
-    All but `outcome` is called on the loop.
+    All but `taken` is called on the loop.
     """
 
     def __init__(self) -> None:
@@ -158,7 +171,9 @@ class _Turn:
         self._outcome = outcome
         self._work.put(None)
 
-    def outcome(self) -> Ended:
+    def taken(self) -> Ended:
         while (work := self._work.get()) is not None:
             work()
-        return self._outcome
+        # Not kept: an error holds the frames that hold this.
+        outcome, self._outcome = self._outcome, (None, None)
+        return outcome

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ._asgi import App
     from ._changes import Changes
     from ._composing import Composer, Overrides
+    from ._extension_spec import ExtensionSpec
     from ._guest import Guest
     from ._layers import Layer, Middleware
     from ._signature import ToolSpec
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from ._subject import Declaration
     from ._subscriptions import Source
     from ._worker import Worker
+    from .extension import Extension
 
     Secret: TypeAlias = bytes | str
     F = TypeVar("F", bound=Callable[..., Any])
@@ -81,7 +83,7 @@ class Server:
         conceal_refusals: bool = False,
         authenticate: Any = None,
         middleware: Sequence[Middleware] = (),
-        extensions: Sequence[Any] = (),
+        extensions: Sequence[Extension] = (),
         instrument: Sequence[Any] = (),
         metrics: bool = False,
         access_log: bool = False,
@@ -122,7 +124,8 @@ class Server:
             authenticate: Says who sends an HTTP request.
             middleware: What surrounds every component, outermost first: functions of
                 ``(context, arguments, call_next)``, or pairs of one and a dict of its options.
-            extensions: Extensions of the protocol.
+            extensions: What is added to the protocol; of those that put something around requests
+                the first is outermost.
             instrument: Sinks that are told what happens: ``sink(name, measurements, metadata)``,
                 on a thread of their own.
             metrics: Whether ``/metrics`` is served beside the endpoint, in the format of
@@ -184,7 +187,7 @@ class Server:
 
             site = Site(frame_location(sys._getframe(1)), f"server {name!r}")
             self._middleware = _layers.declared(middleware, site)
-        self._extensions = tuple(extensions)
+        self._extensions = self._extended(extensions)
         self._instrument = _options.checked_sinks(instrument)
         self._metrics = _options.switch("metrics", metrics)
         self._access_log = _options.switch("access_log", access_log)
@@ -399,12 +402,9 @@ class Server:
             ConfigurationError: On entering, if nothing depends on one of them.
             DeclarationError: If one cannot be a dependency.
         """
-        from ._callable import frame_location
         from ._composing import Overrides
-        from ._definition import Site
 
-        site = Site(frame_location(sys._getframe(1)), f"server {self.name!r}")
-        return Overrides(self, functions, site)
+        return Overrides(self, functions, sys._getframe(1))
 
     def lifespan(self, manager: L) -> L:
         """Set what surrounds the server's life: an async context manager, entered once.
@@ -780,6 +780,13 @@ class Server:
             "metrics": self._metrics,
             "access_log": self._access_log,
         }
+
+    def _extended(self, extensions: Any) -> list[ExtensionSpec]:
+        if isinstance(extensions, (tuple, list)) and not extensions:
+            return []
+        from ._extension_spec import specs
+
+        return specs(extensions, self._protocols)
 
     def _hub(self) -> Hub:
         """Give the hub: the one the server was given, or its own, made when first asked for."""

@@ -15,7 +15,14 @@ from driver.messages import PREFIX, ProcessSession
 from driver.process import Process
 from driver.recording import Recorded
 
-NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    # Of the extension that the tests have.
+    "jobs/get": "jobId",
+    "jobs/finish": "jobId",
+}
 
 
 @dataclass

@@ -6,11 +6,13 @@ import asyncio
 import itertools
 import json
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from hypothesis import given, settings
@@ -18,11 +20,11 @@ from hypothesis import strategies as st
 
 import snodo
 from driver import request
-from snodo import DeclarationError, Server, ToolError, middleware
+from snodo import Arg, DeclarationError, FileResource, Server, ToolError, middleware
 from snodo._caching import Caching, Memory
 from snodo._kept import MOST_ENTRIES, Kept
 from snodo._layers import Place
-from snodo._limiting import Bucket, Callers, Concurrency, Law, Rate, Running, Window
+from snodo._limiting import MOST_GIVEN_UP, Bucket, Callers, Concurrency, Law, Rate, Running, Window
 from snodo.context import _current
 from snodo.errors import Error
 from snodo.middleware import cache, concurrency, rate_limit, response_limit, retry, timeout
@@ -213,11 +215,11 @@ def test_a_fixed_window_admits_the_limit_and_no_more(
     began = -float(window)
     count = 0
     expected = []
-    for time in times:
-        if time - began >= window:
-            began, count = time, 0
+    for now in times:
+        if now - began >= window:
+            began, count = now, 0
         if count < limit:
-            expected.append(time)
+            expected.append(now)
             count += 1
     assert found == expected
 
@@ -468,6 +470,61 @@ def test_a_validator_of_ones_own_is_asked_again() -> None:
     assert call(server, "plain", x=2)["isError"] is True
     assert "error id" in call(server, "plain", x=2)["content"][0]["text"]
     assert "error id" not in call(server, "plain", x=11)["content"][0]["text"]
+
+
+def test_null_means_absent_in_changed_arguments_too() -> None:
+    def forgets(context: Any, arguments: Any, call_next: Any) -> Any:
+        return call_next(context, {**arguments, "limit": None})
+
+    server = Server("null")
+
+    @server.tool(middleware=[forgets])
+    def f(x: int, limit: int | None = None, most: Annotated[int, Arg(ge=1)] = 3) -> str:
+        return f"{x} {limit} {most}"
+
+    assert text(server, x=1, limit=5) == "1 None 3"
+    answer = call(server, x=1, limit="no")
+    assert answer["isError"] is True
+
+
+def test_files_are_surrounded_too(tmp_path: Path) -> None:
+    def shouts(context: Any, arguments: Any, call_next: Any) -> Any:
+        value = call_next()
+        seen.append((arguments, value))
+        return value
+
+    seen: list[Any] = []
+    (tmp_path / "a.txt").write_text("hello")
+    server = Server("files", middleware=[shouts])
+    server.add(FileResource(tmp_path / "a.txt", uri="x://a"))
+    answer = server.handle(request("resources/read", {"uri": "x://a"}))
+    assert answer is not None
+    assert answer["result"]["contents"][0]["text"] == "hello"
+    assert seen == [({}, "hello")]
+
+
+def test_what_was_given_up_and_runs_on_is_bounded() -> None:
+    server = Server("stuck", threads=100)
+    go = threading.Event()
+
+    @server.tool(middleware=[timeout(0.05)])
+    def f() -> str:
+        go.wait(20)
+        return "late"
+
+    # On a busy machine one may be given up before it begins; that one is gone.
+    answers = [call(server)["content"][0]["text"] for _ in range(MOST_GIVEN_UP)]
+    while answers[-1] == "Component timed out" and len(answers) < 4 * MOST_GIVEN_UP:
+        answers.append(call(server)["content"][0]["text"])
+    assert answers[-1] == "Component timeout worker unavailable"
+    assert set(answers[:-1]) == {"Component timed out"}
+    go.set()
+    for _ in range(500):
+        if call(server)["content"][0]["text"] == "late":
+            break
+        time.sleep(0.01)
+    else:
+        raise AssertionError("it stays refused")
 
 
 def test_the_names_are_these() -> None:

@@ -67,7 +67,7 @@ def test_options_become_plain_settings() -> None:
         "authorize": None,
         "conceal_refusals": False,
         "authenticate": None,
-        "extensions": (),
+        "extensions": [],
         "instrument": (),
         "metrics": False,
         "access_log": False,

@@ -26,6 +26,7 @@ from driver import (
     HttpServer,
     HttpSession,
     Process,
+    SseHandshake,
     exchange,
     head,
     read_reply,
@@ -555,6 +556,14 @@ def test_what_is_handed_over_is_held_to_the_same(
     for _ in range(WORKERS * 2):
         reply: HttpReply = shared.post(body, session.headers | headers)
         assert reply.status == status
+
+
+def test_a_post_box_is_found_whichever_worker_is_asked(serve: Callable[..., HttpServer]) -> None:
+    server = serve(APP, "--workers", str(WORKERS), "--legacy-sse")
+    for _ in range(6):
+        client = SseHandshake(server)
+        assert len({client.text("pid") for _ in range(6)}) == 1
+        client.close()
 
 
 # Rounds and subscriptions of the stateless revision

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use crate::context::Context;
 use crate::error::Error;
 use crate::json::Object;
+use crate::operation::Operation;
+use crate::subscription::{Filter, Selection};
 
 /// A validated call of a component, ready for its handler.
 #[derive(Debug)]
@@ -51,6 +53,22 @@ pub enum Target {
         /// Its name.
         argument: String,
     },
+    /// A method of an extension, which is given the request's parameters. The handler gives a result or
+    /// [`Value::Structured`](crate::outcome::Value::Structured), an object.
+    Method(Box<Method>),
+    /// Whether an extension takes part in a request, given what the client says of it. The handler gives
+    /// [`Value::Structured`](crate::outcome::Value::Structured): an object, with `settings` if it does.
+    Negotiation(Box<Negotiation>),
+    /// What an extension puts around an operation, given the request's parameters. Through its reply the
+    /// handler can ask for what is below.
+    Layer(Box<Layer>),
+    /// What a listener hears of an extension, given what it asks for. The handler gives
+    /// [`Value::Structured`](crate::outcome::Value::Structured): the part that is accepted.
+    Selection(Box<Selecting>),
+    /// An event of an extension, which is given as `selector` and `payload`, in words. The handler gives
+    /// [`Value::Structured`](crate::outcome::Value::Structured): an object, with `method` and `params`
+    /// if there is something to say.
+    Event(usize),
 }
 
 /// What an argument to complete belongs to.
@@ -60,6 +78,77 @@ pub enum Completed {
     Prompt(usize),
     /// A template.
     Template(usize),
+}
+
+/// A method of an extension's.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Method {
+    /// The extension's place among those installed.
+    pub at: usize,
+    /// The method's place among the extension's.
+    pub method: usize,
+    /// Its name.
+    pub name: &'static str,
+}
+
+/// A request while it is settled which extensions take part in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Negotiation {
+    /// The place of the one that is asked.
+    pub at: usize,
+    /// Those to be asked after it, the next one last.
+    pub(crate) waiting: Vec<usize>,
+    pub(crate) wanted: Wanted,
+}
+
+/// What a request is for that extensions take part in.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Wanted {
+    /// An operation of the core, with the parameters as they were sent.
+    Core(Arc<Operation>, Arc<Object>),
+    /// A method, with its parameters.
+    Method(Method, Object),
+    /// To listen; the members of the filter that are none of the core's.
+    Listen(Filter, Object),
+}
+
+/// What an extension puts around an operation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layer {
+    /// The extension's place.
+    pub at: usize,
+    /// The layers below, the next one last.
+    pub(crate) below: Vec<usize>,
+    pub(crate) operation: Arc<Operation>,
+    pub(crate) params: Arc<Object>,
+}
+
+impl Layer {
+    /// Whether it is around a call of a tool, so that it may answer as a tool does.
+    pub(crate) fn is_around_tool(&self) -> bool {
+        matches!(*self.operation, Operation::CallTool { .. })
+    }
+
+    /// Whether it is around what may be answered with a question.
+    pub(crate) fn may_ask(&self) -> bool {
+        matches!(
+            *self.operation,
+            Operation::CallTool { .. }
+                | Operation::ReadResource { .. }
+                | Operation::GetPrompt { .. }
+        )
+    }
+}
+
+/// A listener while it is settled what it hears of extensions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Selecting {
+    /// The place of the one that is asked.
+    pub at: usize,
+    /// What is asked for.
+    pub(crate) asked: Selection,
+    /// Those to be asked after it, the next one last, each with what is asked for.
+    pub(crate) waiting: Vec<(usize, Object)>,
 }
 
 /// A read on its way to whoever answers it.
@@ -110,6 +199,11 @@ impl Target {
             Self::Matcher(_) => "Resource matcher failed",
             Self::Prompt(_) => "Prompt rendering failed",
             Self::Completion { .. } => "Completion failed",
+            Self::Method(_) => "Extension method failed",
+            Self::Negotiation(_) => "Extension negotiation failed",
+            Self::Layer(_) => "Extension middleware failed",
+            Self::Selection(_) => "Extension subscription failed",
+            Self::Event(_) => "Extension event failed",
         })
     }
 
@@ -129,6 +223,25 @@ impl Target {
             Self::Matcher(_) => "Resource matcher",
             Self::Prompt(_) => "Prompt",
             Self::Completion { .. } => "Completion",
+            Self::Method(_) => "Extension method",
+            Self::Negotiation(_) => "Extension negotiation",
+            Self::Layer(_) => "Extension middleware",
+            Self::Selection(_) => "Extension subscription",
+            Self::Event(_) => "Extension event",
+        }
+    }
+
+    /// Whether its outcome says what is to be called, and is no answer: part of the checks before.
+    pub fn is_lookup(&self) -> bool {
+        matches!(self, Self::Matcher(_) | Self::Negotiation(_))
+    }
+
+    /// Whether a request for more input may be the answer.
+    pub(crate) fn may_ask(&self) -> bool {
+        match self {
+            Self::Tool(_) | Self::Resource { .. } | Self::Template { .. } | Self::Prompt(_) => true,
+            Self::Layer(layer) => layer.may_ask(),
+            _ => false,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Who asks, and under which terms: what a handler may know of the request it serves.
 
-use std::fmt::Debug;
+use std::any::Any;
+use std::fmt::{self, Debug};
 use std::sync::Arc;
 
 use crate::dialect::Dialect;
@@ -74,8 +75,18 @@ impl Arrival {
     }
 }
 
+/// What a layer gives to whatever runs below it. Nobody here looks into it.
+#[derive(Clone)]
+pub struct Carried(pub Arc<dyn Any + Send + Sync>);
+
+impl Debug for Carried {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Carried").finish_non_exhaustive()
+    }
+}
+
 /// The request as its handler sees it. Immutable.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Context {
     /// The revision that admitted it.
     pub dialect: &'static dyn Dialect,
@@ -96,6 +107,11 @@ pub struct Context {
     /// How often the client has been asked for input on behalf of this request, by requests of the
     /// server.
     pub round: usize,
+    /// The extensions that both sides declare for this request, with the settings that came of it;
+    /// `None` where there are none.
+    pub extensions: Option<Arc<Object>>,
+    /// What the layers around it have given to it.
+    pub carried: Option<Carried>,
 }
 
 impl Context {
@@ -120,6 +136,8 @@ impl Context {
             input_responses: None,
             request_state: None,
             round: 0,
+            extensions: None,
+            carried: None,
         }
     }
 
@@ -135,6 +153,8 @@ impl Context {
             input_responses: None,
             request_state: None,
             round: 0,
+            extensions: None,
+            carried: None,
         }
     }
 
@@ -151,6 +171,35 @@ impl Context {
             input_responses: Some(responses),
             request_state: state,
             round: self.round + 1,
+            extensions: self.extensions.clone(),
+            carried: self.carried.clone(),
+        }
+    }
+
+    /// Whether both sides declare this extension for the request.
+    pub fn agrees_on(&self, extension: &str) -> bool {
+        let agreed = self.extensions.as_ref();
+        agreed.is_some_and(|agreed| agreed.contains(extension))
+    }
+
+    /// The same request, agreed on one more extension.
+    #[must_use]
+    pub(crate) fn agreed(&self, extension: &str, settings: Object) -> Self {
+        let agreed = self.extensions.as_deref();
+        let mut agreed = agreed.cloned().unwrap_or_default();
+        agreed.insert(extension, Json::Object(settings));
+        Self {
+            extensions: Some(Arc::new(agreed)),
+            ..self.clone()
+        }
+    }
+
+    /// The same request, with what a layer gives to it.
+    #[must_use]
+    pub(crate) fn carrying(&self, carried: Carried) -> Self {
+        Self {
+            carried: Some(carried),
+            ..self.clone()
         }
     }
 

@@ -11,6 +11,7 @@ pub mod context;
 pub mod dialect;
 pub mod envelope;
 pub mod error;
+pub mod extension;
 pub mod json;
 pub mod limits;
 pub mod meta;

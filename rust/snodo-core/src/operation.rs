@@ -5,7 +5,7 @@ use crate::notice::Level;
 use crate::subscription::Filter;
 
 /// What a request wants, whatever revision spelled it.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
     /// What this server is and can do.
     Discover,
@@ -38,7 +38,12 @@ pub enum Operation {
     /// Values for an argument.
     Complete(Completion),
     /// Hear of changes.
-    Listen(Filter),
+    Listen {
+        /// Of these.
+        filter: Filter,
+        /// Members of the filter that are none of the core's.
+        others: Object,
+    },
     /// Nothing but an answer.
     Ping,
     /// Say once for all requests who the client is.
@@ -77,7 +82,7 @@ pub enum Listed {
 }
 
 /// What is to be completed.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
     /// Whose argument.
     pub of: Reference,
@@ -90,7 +95,7 @@ pub struct Completion {
 }
 
 /// What an argument to complete belongs to, by name.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Reference {
     /// The prompt of this name.
     Prompt(String),

@@ -2,6 +2,7 @@
 //! takes an outcome to bytes.
 
 mod batch;
+mod extended;
 mod gist;
 mod output;
 mod question;
@@ -9,6 +10,7 @@ mod question;
 use std::sync::Arc;
 
 pub use batch::batch;
+pub use extended::{Check, check, event, heard, passed, rest, told};
 use gist::Said;
 pub use gist::{Component, Gist, Kind};
 use output::check_output;
@@ -23,6 +25,7 @@ use crate::error::Error;
 use crate::json::Object;
 use crate::limits::{FILTER_BYTES, FILTER_URIS};
 pub use crate::operation::Change;
+use crate::operation::Operation;
 use crate::outcome::Outcome;
 use crate::peer::Peer;
 use crate::router::{self, Route};
@@ -122,7 +125,7 @@ pub fn prepare_noting(
                 Err(error) => return refused(Some(&id), &error),
             };
             if let Some(gist) = &mut gist {
-                gist.spoken(dialect);
+                gist.spoken(runtime, dialect, &method);
             }
             let echo = id.clone();
             let request = Request {
@@ -131,11 +134,15 @@ pub fn prepare_noting(
                 params,
                 arrival,
             };
-            admitted(runtime, dialect, request, gist).unwrap_or_else(|error| {
+            let prepared = admitted(runtime, dialect, request).unwrap_or_else(|error| {
                 let error = dialect.shape_error(&error);
                 let verdict = dialect.verdict(Verdict::Error(error.code));
                 Prepared::Answer(refuse(Some(&echo), &error, verdict))
-            })
+            });
+            if let (Some(gist), Prepared::Call(call)) = (gist, &prepared) {
+                gist.about(&runtime.registry, &call.target);
+            }
+            prepared
         }
         Ok(Some(Message::Notification { method, params })) => {
             if let Some(gist) = gist {
@@ -184,6 +191,9 @@ pub fn proceed(
 ) -> Step {
     let search = match target {
         Target::Matcher(search) => *search,
+        Target::Negotiation(negotiation) => {
+            return extended::negotiated(runtime, context, *negotiation, outcome);
+        }
         target if context.dialect.asks() => {
             return question::after(runtime, context, &target, outcome);
         }
@@ -242,15 +252,19 @@ fn admitted(
     runtime: &Runtime,
     dialect: &'static dyn Dialect,
     request: Request,
-    gist: Option<&mut Gist>,
 ) -> Result<Prepared, Error> {
     let (mut context, params) = dialect.admit(runtime, request)?;
-    let operation = dialect.operation(&mut context, params)?;
-    let route = router::route(runtime, &context, operation)?;
-    if let (Some(gist), Route::Run { target, .. } | Route::Known { target, .. }) = (gist, &route) {
-        gist.about(&runtime.registry, target);
+    if let Some(extensions) = runtime.extensions(dialect) {
+        return extended::begin(runtime, extensions, context, params);
     }
-    let body = match route {
+    let operation = dialect.operation(&mut context, params)?;
+    routed(runtime, context, operation)
+}
+
+/// Where an admitted request leads that no extension has a part in, or none any more.
+fn routed(runtime: &Runtime, context: Context, operation: Operation) -> Result<Prepared, Error> {
+    let dialect = context.dialect;
+    let body = match router::route(runtime, &context, operation)? {
         Route::Run { target, arguments } => {
             return Ok(Prepared::Call(Call {
                 target,
@@ -262,6 +276,7 @@ fn admitted(
             return Ok(Prepared::Listen(Listen {
                 context: Arc::new(context),
                 filter,
+                before: None,
             }));
         }
         Route::Open {

@@ -3,7 +3,9 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use crate::call::Target;
 use crate::dialect::{Dialect, Rendered};
+use crate::extension::{self, Active, Extension, ExtensionError, Extensions};
 use crate::json::Object;
 use crate::limits::Limits;
 use crate::meta::{self, ImplementationError};
@@ -71,6 +73,8 @@ pub struct Settings {
     pub resources_cache: Cache,
     /// Policy of `prompts/list`.
     pub prompts_cache: Cache,
+    /// What is installed beside the core, outermost first.
+    pub extensions: Vec<Extension>,
 }
 
 impl Settings {
@@ -92,6 +96,7 @@ impl Settings {
                 return Err(SettingsError::RepeatedProtocol(version));
             }
         }
+        extension::check(&self.extensions, &self.dialects)?;
         Ok(())
     }
 }
@@ -114,6 +119,9 @@ pub enum SettingsError {
     /// What it offers.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    /// What it is extended by.
+    #[error(transparent)]
+    Extension(#[from] ExtensionError),
 }
 
 fn server_info_text(error: ImplementationError) -> String {
@@ -135,6 +143,8 @@ pub struct Runtime {
     pub registry: Registry,
     /// What each of the dialects wrote in advance, in their order.
     rendered: Vec<Rendered>,
+    /// What each of the dialects is extended by, in their order; empty if none is.
+    active: Vec<Option<Active>>,
 }
 
 impl Runtime {
@@ -149,11 +159,43 @@ impl Runtime {
             .iter()
             .map(|dialect| dialect.render(&settings, &registry))
             .collect();
+        let active = |version| Active::of(&settings.extensions, version);
+        let mut active: Vec<_> = settings.versions().map(active).collect();
+        if active.iter().all(Option::is_none) {
+            active = Vec::new();
+        }
         Ok(Self {
             settings,
             registry,
             rendered,
+            active,
         })
+    }
+
+    /// What one of this server's dialects is extended by; `None`, at the cost of a comparison, if by
+    /// nothing.
+    pub(crate) fn extensions(&self, dialect: &dyn Dialect) -> Option<Extensions<'_>> {
+        if self.active.is_empty() {
+            return None;
+        }
+        let mut versions = self.settings.versions();
+        let at = versions.position(|version| version == dialect.version())?;
+        Some(Extensions {
+            all: &self.settings.extensions,
+            active: self.active[at].as_ref()?,
+        })
+    }
+
+    /// What the component, or the extension, of a call is called.
+    pub fn name<'a>(&'a self, target: &'a Target) -> &'a str {
+        let at = match target {
+            Target::Negotiation(negotiation) => negotiation.at,
+            Target::Layer(layer) => layer.at,
+            Target::Selection(selecting) => selecting.at,
+            Target::Event(at) => *at,
+            target => return self.registry.name(target),
+        };
+        &self.settings.extensions[at].id
     }
 
     /// Whether the server has a part of the protocol.

@@ -5,9 +5,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use crate::call::Call;
 use crate::context::{Arrival, Context};
 use crate::envelope::Id;
-use crate::error::Error;
+use crate::error::{Error, excerpt};
 use crate::json::{Json, Object};
 use crate::limits::{FILTER_BYTES, FILTER_URIS};
 use crate::meta;
@@ -22,6 +23,9 @@ pub struct Listen {
     pub context: Arc<Context>,
     /// What it asks for, as far as this server offers it.
     pub filter: Filter,
+    /// What has to be run before it is known what it hears; its outcome goes to
+    /// [`crate::pipeline::heard`].
+    pub before: Option<Box<Call>>,
 }
 
 impl Listen {
@@ -37,11 +41,12 @@ impl Listen {
             tools_list_changed: true,
             prompts_list_changed: true,
             resources_list_changed: true,
-            resource_subscriptions: Vec::new(),
+            ..Filter::default()
         };
         Self {
             context: Arc::new(Context::standing(peer.dialect, arrival)),
             filter: filter.offered(runtime),
+            before: None,
         }
     }
 
@@ -56,7 +61,7 @@ impl Listen {
 }
 
 /// Which events a listener hears.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
     /// That the list of tools reads otherwise.
     pub tools_list_changed: bool,
@@ -66,12 +71,22 @@ pub struct Filter {
     pub resources_list_changed: bool,
     /// That what is at one of these URIs does, in the order asked for, none twice.
     pub resource_subscriptions: Vec<String>,
+    /// What happens to extensions, one entry for each.
+    pub extensions: Vec<Selection>,
 }
 
+/// The members of a filter that are the core's.
+pub const KEYS: [&str; 4] = [
+    "toolsListChanged",
+    "promptsListChanged",
+    "resourcesListChanged",
+    "resourceSubscriptions",
+];
+
 impl Filter {
-    /// Takes the filter out of the parameters of a request to listen. Members that are not known here
-    /// are some extension's and ask for nothing.
-    pub(crate) fn take(params: &mut Object) -> Result<Self, Error> {
+    /// Takes the filter out of the parameters of a request to listen, and what is left: members that
+    /// are not known here are some extension's.
+    pub(crate) fn take(params: &mut Object) -> Result<(Self, Object), Error> {
         let mut asked = match params.take("notifications") {
             Some(Json::Object(asked)) => asked,
             Some(_) => return Err(wrong("notifications must be a JSON object")),
@@ -82,7 +97,7 @@ impl Filter {
             Some(Json::Bool(wanted)) => Ok(wanted),
             Some(_) => Err(wrong(&format!("{key} must be a boolean"))),
         };
-        Ok(Self {
+        let filter = Self {
             tools_list_changed: flag("toolsListChanged")?,
             prompts_list_changed: flag("promptsListChanged")?,
             resources_list_changed: flag("resourcesListChanged")?,
@@ -91,7 +106,9 @@ impl Filter {
                 Some(Json::Array(uris)) => subscriptions(uris)?,
                 Some(_) => return Err(wrong("resourceSubscriptions must be a list")),
             },
-        })
+            extensions: Vec::new(),
+        };
+        Ok((filter, asked))
     }
 
     /// The part that the server has anything to tell about.
@@ -127,6 +144,12 @@ impl Filter {
             Change::PromptsList => self.prompts_list_changed,
             Change::ResourcesList => self.resources_list_changed,
             Change::Resource(uri) => self.resource_subscriptions.contains(uri),
+            Change::Extension(own) => {
+                let mut selections = self.extensions.iter();
+                selections.any(|selection| {
+                    selection.extension == own.extension && selection.selects(&own.selector)
+                })
+            }
         }
     }
 
@@ -146,12 +169,102 @@ impl Filter {
         {
             return false;
         }
+        let mut selections = self.extensions.iter();
+        if !selections.all(|mine| other.extensions.iter().any(|other| mine.is_within(other))) {
+            return false;
+        }
         if self.resource_subscriptions == other.resource_subscriptions {
             return true;
         }
         let others: HashSet<_> = other.resource_subscriptions.iter().collect();
         let mut mine = self.resource_subscriptions.iter();
         mine.all(|uri| others.contains(uri))
+    }
+}
+
+/// What a listener hears of one extension.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Selection {
+    /// Which.
+    pub extension: String,
+    /// The members of the filter that are the extension's. A list of strings selects the events of these
+    /// selectors, `true` those of the selector that is named as the member.
+    members: Object,
+}
+
+impl Selection {
+    /// Holds the members to what can select anything. `false` asks for nothing and is left out.
+    pub fn new(extension: &str, members: Object) -> Result<Self, Error> {
+        let mut kept = Object::new();
+        let (mut count, mut bytes) = (0, 0);
+        for (key, value) in members {
+            match &value {
+                Json::Bool(false) => continue,
+                Json::Bool(true) => {}
+                Json::Array(selectors) if selectors.iter().all(|one| one.as_str().is_some()) => {
+                    count += selectors.len();
+                    let length = |one: &Json| one.as_str().map_or(0, str::len);
+                    bytes += selectors.iter().map(length).sum::<usize>();
+                }
+                _ => {
+                    let text = format!("{} must be a boolean or a list of strings", excerpt(&key));
+                    return Err(wrong(&text));
+                }
+            }
+            if count > FILTER_URIS || bytes > FILTER_BYTES {
+                let text = format!(
+                    "{} accepts at most {FILTER_URIS} strings of {FILTER_BYTES} bytes",
+                    excerpt(&key)
+                );
+                return Err(wrong(&text));
+            }
+            kept.insert(key, value);
+        }
+        Ok(Self {
+            extension: extension.to_owned(),
+            members: kept,
+        })
+    }
+
+    /// The members of the filter.
+    pub fn members(&self) -> &Object {
+        &self.members
+    }
+
+    /// What it selects, each as often as it is named.
+    pub fn selectors(&self) -> impl Iterator<Item = &str> {
+        self.members.iter().flat_map(|(key, value)| match value {
+            Json::Array(selectors) => Selectors::These(selectors.iter()),
+            _ => Selectors::One(Some(key)),
+        })
+    }
+
+    fn selects(&self, selector: &str) -> bool {
+        self.selectors().any(|mine| mine == selector)
+    }
+
+    pub(crate) fn is_within(&self, other: &Self) -> bool {
+        let others: HashSet<_> = other.selectors().collect();
+        let mut keys = self.members.iter();
+        self.extension == other.extension
+            && keys.all(|(key, _)| other.members.contains(key))
+            && self.selectors().all(|mine| others.contains(mine))
+    }
+}
+
+enum Selectors<'a> {
+    One(Option<&'a str>),
+    These(std::slice::Iter<'a, Json>),
+}
+
+impl<'a> Iterator for Selectors<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        match self {
+            Self::One(key) => key.take(),
+            Self::These(selectors) => selectors.find_map(Json::as_str),
+        }
     }
 }
 
@@ -195,6 +308,8 @@ pub struct Event {
     pub change: Change,
     /// Members for the `_meta` of the notification.
     pub metadata: Object,
+    /// What there is to say of it: for an extension to put into words.
+    pub payload: Option<Box<Json>>,
 }
 
 /// What can change.
@@ -208,6 +323,17 @@ pub enum Change {
     ResourcesList,
     /// What is at this URI, or at one below it.
     Resource(String),
+    /// Something of an extension's.
+    Extension(Box<Own>),
+}
+
+/// What an extension has that changes.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Own {
+    /// Whose.
+    pub extension: String,
+    /// What; listeners name it in their filters.
+    pub selector: String,
 }
 
 /// Why something is no event.
@@ -219,6 +345,9 @@ pub enum EventError {
     /// The metadata.
     #[error("event metadata has a key that _meta cannot have")]
     Key,
+    /// The selector.
+    #[error("event selector must not be empty")]
+    Selector,
 }
 
 impl Event {
@@ -230,6 +359,26 @@ impl Event {
         if !metadata.iter().all(|(key, _)| meta::is_key(key)) {
             return Err(EventError::Key);
         }
-        Ok(Self { change, metadata })
+        if matches!(&change, Change::Extension(own) if own.selector.is_empty()) {
+            return Err(EventError::Selector);
+        }
+        Ok(Self {
+            change,
+            metadata,
+            payload: None,
+        })
+    }
+
+    /// Something of an extension's, with what there is to say of it.
+    pub fn of_extension(own: Own, payload: Json, metadata: Object) -> Result<Self, EventError> {
+        Ok(Self {
+            payload: Some(Box::new(payload)),
+            ..Self::new(Change::Extension(Box::new(own)), metadata)?
+        })
+    }
+
+    /// Whether it says nothing but that something changed.
+    pub fn is_bare(&self) -> bool {
+        self.metadata.is_empty() && self.payload.is_none()
     }
 }

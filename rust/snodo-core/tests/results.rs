@@ -104,10 +104,22 @@ fn a_raw_result_gets_what_it_lacks() {
 #[test]
 fn a_wire_result_gets_nothing_but_the_server() {
     result(
-        Value::Wire(br#"{"resultType":"task","x":[1]}"#.to_vec()),
-        r#"{"resultType":"task","x":[1],SERVER}"#,
+        Value::Wire(br#"{"resultType":"complete","x":[1]}"#.to_vec()),
+        r#"{"resultType":"complete","x":[1],SERVER}"#,
     );
     result(Value::Wire(b"{}".to_vec()), "{SERVER}");
+}
+
+#[test]
+fn a_wire_result_is_of_no_type_that_nobody_declared() {
+    for kind in [r#""task""#, "1", "null"] {
+        let object = format!(r#"{{"resultType":{kind}}}"#);
+        internal(
+            "greet",
+            Value::Wire(object.into_bytes()),
+            "Result type is of no extension that the request declares",
+        );
+    }
 }
 
 fn with_metadata(value: Value, metadata: &str) -> String {

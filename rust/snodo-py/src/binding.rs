@@ -2,6 +2,8 @@
 //!
 //! Read once when something is registered; per call there is only walking along it.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyFloat, PyString, PyTuple};
 use pyo3::{IntoPyObjectExt, intern};
@@ -10,6 +12,7 @@ use snodo_core::json::{Json, Object};
 
 use crate::context::PyContext;
 use crate::convert::{object_to_python, to_python};
+use crate::lane::EventLoopLane;
 
 /// How a function wants its arguments.
 pub(crate) enum Passing {
@@ -21,6 +24,8 @@ pub(crate) enum Passing {
     Completer { takes_context: bool },
     /// `function(uri)`: a matcher.
     Uri,
+    /// `function(context, params, call_next)`: a layer, which runs on this loop.
+    Layer(Arc<EventLoopLane>),
 }
 
 impl Passing {
@@ -49,6 +54,7 @@ impl Passing {
             Self::Slots(slots) => bind_slots(py, slots, arguments, context),
             Self::Raw => bind_raw(py, call, arguments, context),
             Self::Uri => bind_uri(py, call),
+            Self::Layer(event_loop) => bind_layer(arguments, context, event_loop),
             Self::Completer { takes_context } => {
                 bind_completer(py, arguments, takes_context.then_some(context))
             }
@@ -146,6 +152,17 @@ fn bind_raw<'py>(
         arguments.set_item(intern!(py, "uri"), uri)?;
     }
     Ok(((arguments, context).into_pyobject(py)?, None))
+}
+
+fn bind_layer<'py>(
+    params: &Object,
+    context: &Bound<'py, PyContext>,
+    event_loop: &Arc<EventLoopLane>,
+) -> PyResult<Bindings<'py>> {
+    let py = context.py();
+    let params = object_to_python(py, params)?;
+    let next = Bound::new(py, context.get().next(event_loop))?;
+    Ok(((context, params, next).into_pyobject(py)?, None))
 }
 
 fn bind_uri<'py>(py: Python<'py>, call: &Target) -> PyResult<Bindings<'py>> {

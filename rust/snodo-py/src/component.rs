@@ -17,6 +17,7 @@ use snodo_server::handler::{Handler, Reply};
 
 use crate::binding::optional;
 use crate::callable::{Kind, PyCallable, Terms};
+use crate::extension::Installed;
 use crate::lane::{EventLoopLane, Job, ThreadLane};
 use crate::settings::{configuration_error, seconds};
 
@@ -171,6 +172,7 @@ impl Declared {
     pub(crate) fn handler(
         mut self,
         registry: &Registry,
+        extensions: Installed,
         threads: &Arc<ThreadLane>,
         event_loop: &Arc<EventLoopLane>,
     ) -> PyHandler {
@@ -219,6 +221,7 @@ impl Declared {
             matchers,
             prompts,
             completers,
+            extensions,
             threads: threads.clone(),
             event_loop: event_loop.clone(),
         }
@@ -236,6 +239,7 @@ pub(crate) struct PyHandler {
     matchers: Callables,
     prompts: Callables,
     completers: HashMap<(Completed, String), Arc<PyCallable>>,
+    extensions: Installed,
     threads: Arc<ThreadLane>,
     event_loop: Arc<EventLoopLane>,
 }
@@ -249,6 +253,7 @@ impl PyHandler {
             Target::Matcher(search) => self.matchers[search.at].as_ref(),
             Target::Prompt(at) => self.prompts[*at].as_ref(),
             Target::Completion { of, argument } => self.completers.get(&(*of, argument.clone())),
+            target => self.extensions.callable(target),
         }
     }
 }
@@ -336,7 +341,7 @@ fn tool(spec: &Bound<'_, PyAny>, validator: Validator) -> PyResult<Tool> {
     })
 }
 
-fn null_is_absent(spec: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+pub(crate) fn null_is_absent(spec: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
     let slots = spec.getattr("slots")?;
     let mut names = Vec::new();
     if !slots.is_none() {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyString};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyMappingProxy, PyString};
 use pyo3::{IntoPyObjectExt, intern};
 use snodo_core::call::Call;
 use snodo_core::context::{Context, Transport};
@@ -19,12 +19,15 @@ use snodo_core::notice::{Amount, Entry, Level, Notice, Progress};
 use snodo_core::suggest::closest;
 use snodo_server::cancel::CancelToken;
 use snodo_server::handler::Reply;
+use snodo_server::rest::Rest;
 use snodo_server::voice::Voice;
 
 use crate::callable::{PyCallable, State};
 use crate::convert::{encode, object_to_python, to_python};
 use crate::imports;
+use crate::lane::EventLoopLane;
 use crate::mrtr::PyKeyRing;
+use crate::next::{PyNext, Values};
 use crate::sealing::Sealing;
 
 /// The request a handler serves.
@@ -33,6 +36,8 @@ pub(crate) struct PyContext {
     of: Of,
     cancel: CancelToken,
     voice: Option<Voice>,
+    /// What is below a layer.
+    rest: Option<Rest>,
     /// What `ask` and `once` remember of this run: theirs alone.
     interview: Mutex<Option<Py<PyAny>>>,
     /// An error that the run ends with, whatever it gives.
@@ -55,6 +60,7 @@ impl PyContext {
             of: Of::Call(call, callable),
             cancel: reply.cancelled().clone(),
             voice: reply.voice().cloned(),
+            rest: reply.rest().cloned(),
             interview: Mutex::default(),
             refusal: Mutex::default(),
             over: AtomicBool::new(false),
@@ -67,6 +73,7 @@ impl PyContext {
             of: Of::Source(context, state),
             cancel,
             voice: None,
+            rest: None,
             interview: Mutex::default(),
             refusal: Mutex::default(),
             over: AtomicBool::new(false),
@@ -117,6 +124,12 @@ impl PyContext {
             result.is_ok_and(|result| !result.is_none(py))
         };
         self.interview(py).is_some_and(asked)
+    }
+
+    /// What a layer goes on with.
+    pub(crate) fn next(&self, event_loop: &Arc<EventLoopLane>) -> PyNext {
+        let carried = self.context().carried.clone();
+        PyNext::new(self.rest.clone(), carried, event_loop)
     }
 
     fn refuse_over(&self) -> PyResult<()> {
@@ -247,6 +260,21 @@ impl PyContext {
             }
         }
         Ok(dict)
+    }
+
+    #[getter]
+    fn extensions<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        match &self.context().extensions {
+            Some(agreed) => object_to_python(py, agreed),
+            None => Ok(PyDict::new(py)),
+        }
+    }
+
+    #[getter]
+    fn values<'py>(&self, py: Python<'py>) -> Bound<'py, PyMappingProxy> {
+        let carried = self.context().carried.as_ref();
+        let values = Values::of(carried).map(|values| values.0.bind(py).clone());
+        PyMappingProxy::new(py, values.unwrap_or_else(|| PyDict::new(py)).as_mapping())
     }
 
     #[getter]

@@ -75,8 +75,10 @@ fn known(exception: &Bound<'_, PyBaseException>, call: &Target) -> PyResult<Opti
         Target::Resource { uri, .. } | Target::Template { uri, .. } => {
             Error::resource_not_found(uri).into()
         }
-        Target::Prompt(_) | Target::Completion { .. } => Error::invalid_params(text).into(),
-        Target::Matcher(_) => call.raised().into(),
+        Target::Prompt(_) | Target::Completion { .. } | Target::Method(_) => {
+            Error::invalid_params(text).into()
+        }
+        _ => call.raised().into(),
     }))
 }
 

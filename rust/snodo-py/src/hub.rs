@@ -5,14 +5,17 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
-use snodo_core::subscription::{Change, Event};
+use snodo_core::subscription::{Change, Event, Own};
 use snodo_server::hub::{Hub, Overflow};
 
-use crate::convert::{encode, object_to_python};
+use crate::convert::{encode, object_to_python, to_python};
 use crate::settings::configuration_error;
 
 /// Bytes of an event's metadata: every listener is sent its own copy.
 const METADATA_BYTES: usize = 64 << 10;
+
+/// Bytes of what an extension's event says: it waits for every listener, though once for all.
+const PAYLOAD_BYTES: usize = 1 << 20;
 
 type Metadata<'py> = Option<Bound<'py, PyMapping>>;
 
@@ -62,6 +65,41 @@ impl PyEvent {
         Self::new(Change::Resource(uri), metadata)
     }
 
+    #[staticmethod]
+    #[pyo3(signature = (extension, selector, payload, metadata=None))]
+    fn extension(
+        extension: String,
+        selector: String,
+        payload: &Bound<'_, PyAny>,
+        metadata: Metadata<'_>,
+    ) -> PyResult<Self> {
+        let payload = json_of(payload, PAYLOAD_BYTES, "payload")?;
+        let metadata = metadata.map_or(Ok(Object::new()), |metadata| object(&metadata))?;
+        let own = Own {
+            extension,
+            selector,
+        };
+        Event::of_extension(own, payload, metadata)
+            .map(|event| Self { event })
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+
+    #[getter]
+    fn selector(&self) -> Option<&str> {
+        match &self.event.change {
+            Change::Extension(own) => Some(&own.selector),
+            _ => None,
+        }
+    }
+
+    #[getter]
+    fn payload<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.event.payload {
+            Some(payload) => to_python(py, payload),
+            None => Ok(py.None().into_bound(py)),
+        }
+    }
+
     #[getter]
     fn kind(&self) -> &'static str {
         match self.event.change {
@@ -69,6 +107,7 @@ impl PyEvent {
             Change::PromptsList => "prompts_changed",
             Change::ResourcesList => "resources_changed",
             Change::Resource(_) => "resource_updated",
+            Change::Extension(_) => "extension",
         }
     }
 
@@ -88,24 +127,33 @@ impl PyEvent {
     fn __repr__(&self) -> String {
         match self.uri() {
             Some(uri) => format!("<snodo.Event {} {uri}>", self.kind()),
-            None => format!("<snodo.Event {}>", self.kind()),
+            None => match &self.event.change {
+                Change::Extension(own) => {
+                    format!("<snodo.Event {} {}>", own.extension, own.selector)
+                }
+                _ => format!("<snodo.Event {}>", self.kind()),
+            },
         }
     }
 }
 
 fn object(metadata: &Bound<'_, PyMapping>) -> PyResult<Object> {
-    let text = encode(metadata.as_any(), METADATA_BYTES)
-        .map_err(|refusal| PyTypeError::new_err(format!("event metadata: {refusal}")))?;
+    match json_of(metadata.as_any(), METADATA_BYTES, "metadata")? {
+        Json::Object(object) => Ok(object),
+        _ => Err(PyTypeError::new_err("event metadata must be a mapping")),
+    }
+}
+
+fn json_of(value: &Bound<'_, PyAny>, limit: usize, what: &str) -> PyResult<Json> {
+    let text = encode(value, limit)
+        .map_err(|refusal| PyTypeError::new_err(format!("event {what}: {refusal}")))?;
     // Encoding stops when it notices, which is not to the byte.
-    if text.len() > METADATA_BYTES {
-        let text = format!("event metadata is larger than {METADATA_BYTES} bytes");
+    if text.len() > limit {
+        let text = format!("event {what} is larger than {limit} bytes");
         return Err(PyTypeError::new_err(text));
     }
-    match json::parse(&text, &Limits::default()) {
-        Ok(Json::Object(object)) => Ok(object),
-        Ok(_) => Err(PyTypeError::new_err("event metadata must be a mapping")),
-        Err(error) => Err(PyValueError::new_err(format!("event metadata: {error}"))),
-    }
+    json::parse(&text, &Limits::default())
+        .map_err(|error| PyValueError::new_err(format!("event {what}: {error}")))
 }
 
 /// A source of what the application publishes.

@@ -108,5 +108,8 @@ imported!(
     cancelled_error: PyType = "asyncio", "CancelledError"
 );
 imported!(
+    running_loop: PyAny = "asyncio", "get_running_loop"
+);
+imported!(
     task: PyType = "asyncio", "Task"
 );

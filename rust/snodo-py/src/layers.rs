@@ -12,6 +12,7 @@ use snodo_core::limits::Limits;
 use snodo_core::schema::{Schema, Validator};
 
 use crate::binding::{Bindings, optional};
+use crate::component::null_is_absent;
 use crate::context::PyContext;
 use crate::convert::{encode, object_to_python};
 
@@ -21,26 +22,35 @@ pub(crate) struct Layers {
     outermost: Py<PyAny>,
     /// What arguments that a layer changed are held to, of a tool.
     input: Option<Schema>,
+    /// Arguments of which null says that they are absent.
+    null_is_absent: Vec<String>,
 }
 
 impl Layers {
     /// Reads the wrapper of a spec; `None` where nothing surrounds the callable.
-    pub(crate) fn read(spec: &Bound<'_, PyAny>, input: Option<Schema>) -> PyResult<Option<Self>> {
-        let outermost = optional(spec, "wrapper")?;
-        Ok(outermost.map(|outermost| Self { outermost, input }))
+    pub(crate) fn read(spec: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        Ok(optional(spec, "wrapper")?.map(|outermost| Self {
+            outermost,
+            input: None,
+            null_is_absent: Vec::new(),
+        }))
     }
 
-    /// The schema that changed arguments are held to. Only for tools that have layers.
-    pub(crate) fn input(spec: &Bound<'_, PyAny>, validator: Validator) -> PyResult<Option<Schema>> {
-        if spec.getattr("wrapper")?.is_none() {
+    /// The same of a tool, whose arguments have a schema.
+    pub(crate) fn of_tool(spec: &Bound<'_, PyAny>, validator: Validator) -> PyResult<Option<Self>> {
+        let Some(layers) = Self::read(spec)? else {
             return Ok(None);
-        }
+        };
         let definition: Vec<u8> = spec.getattr("definition")?.extract()?;
         let definition = json::parse(&definition, &Limits::default()).ok();
         let definition = definition.as_ref().and_then(Json::as_object);
         let schema = definition.and_then(|definition| definition.get("inputSchema"));
-        // The registry compiles the same schema, and refuses the tool where that is not possible.
-        Ok(schema.and_then(|schema| Schema::input(schema, validator).ok()))
+        Ok(Some(Self {
+            // The registry compiles the same schema, and refuses the tool where that fails.
+            input: schema.and_then(|schema| Schema::input(schema, validator).ok()),
+            null_is_absent: null_is_absent(spec)?,
+            ..layers
+        }))
     }
 
     pub(crate) fn outermost<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
@@ -86,13 +96,18 @@ impl Layers {
             integer_digits: 4300,
             ..limits
         };
-        let given = match json::parse(&text, &limits) {
+        let mut given = match json::parse(&text, &limits) {
             Ok(Json::Object(given)) => given,
             Ok(_) => return Err(wrong("they are no object")),
             Err(error) => return Err(wrong(&error.to_string())),
         };
         if given == *came {
             return Ok(None);
+        }
+        for key in &self.null_is_absent {
+            if given.get(key) == Some(&Json::Null) {
+                given.take(key);
+            }
         }
         if let Some(input) = &self.input {
             input.check_arguments(&given).map_err(|why| wrong(&why))?;

@@ -10,12 +10,14 @@ mod component;
 mod context;
 mod convert;
 mod error;
+mod extension;
 mod hub;
 mod imports;
 mod lane;
 mod layers;
 mod log;
 mod mrtr;
+mod next;
 mod result;
 mod schema;
 mod sealing;
@@ -38,9 +40,13 @@ mod _snodo {
     #[pymodule_export]
     use super::context::PyContext;
     #[pymodule_export]
+    use super::extension::check_extensions;
+    #[pymodule_export]
     use super::hub::{PyEvent, PyHub};
     #[pymodule_export]
     use super::mrtr::{PyKeyRing, check_input_request, check_input_response};
+    #[pymodule_export]
+    use super::next::PyNext;
     #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]

@@ -2,21 +2,30 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyDict, PyList, PyMapping, PyString, PyTuple};
 use pyo3::{IntoPyObjectExt, intern};
 use snodo_core::json::{self, Json, Object};
-use snodo_core::limits::Limits;
-use snodo_core::outcome::{Outcome, Value};
+use snodo_core::limits::{Limits, MAX_JSON_DEPTH};
+use snodo_core::outcome::{Encoded, Outcome, Value};
 
-use crate::convert::{Refusal, encode};
+use crate::convert::{Refusal, encode, to_python};
 use crate::imports;
 
 /// A protocol-neutral result; the revision of the request decides how it is spelled.
 #[pyclass(frozen, eq, name = "Result", module = "snodo")]
 pub(crate) struct PyResultValue {
     kind: &'static str,
-    value: Py<PyAny>,
+    value: Held,
     metadata: Option<Py<PyAny>>,
+}
+
+/// What a result holds.
+enum Held {
+    Given(Py<PyAny>),
+    /// The result object of an answer: read when somebody looks into it, and passed on as it is if nobody
+    /// does.
+    Answered(Encoded, PyOnceLock<Py<PyAny>>),
 }
 
 /// Bytes of a result's metadata: they are read back, member by member.
@@ -29,15 +38,48 @@ impl PyResultValue {
         let metadata = metadata.map(|metadata| metadata.into_any().unbind());
         Self {
             kind,
-            value: value.clone().unbind(),
+            value: Held::Given(value.clone().unbind()),
             metadata,
         }
+    }
+
+    /// What a request was answered with.
+    pub(crate) fn answered(result: Encoded) -> Self {
+        Self {
+            kind: "wire",
+            value: Held::Answered(result, PyOnceLock::new()),
+            metadata: None,
+        }
+    }
+
+    fn held<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        let value = match &self.value {
+            Held::Given(value) => value,
+            Held::Answered(result, read) => read.get_or_try_init(py, || {
+                let limits = Limits {
+                    json_depth: MAX_JSON_DEPTH,
+                    integer_digits: 4300,
+                    ..Limits::default()
+                };
+                let result = json::parse(result, &limits)
+                    .map_err(|error| PyValueError::new_err(error.to_string()))?;
+                to_python(py, &result).map(Bound::unbind)
+            })?,
+        };
+        Ok(value.bind(py))
     }
 
     /// What leaves: the value as JSON text.
     pub(crate) fn outcome(&self, py: Python<'_>, limit: usize) -> Result<Outcome, Refusal> {
         let encode = |value: &Bound<'_, PyAny>| encode(value, limit);
-        let value = self.value.bind(py);
+        if let Held::Answered(result, read) = &self.value
+            && read.get(py).is_none()
+        {
+            return Ok(Value::Wire(result.clone()).into());
+        }
+        let value = self
+            .held(py)
+            .map_err(|_| Refusal::new("its value cannot be read"))?;
         let member = |name: &str| value.get_item(name).ok().filter(|member| !member.is_none());
         let text = |name: &str| member(name).and_then(|member| member.extract::<String>().ok());
         let value = match self.kind {
@@ -306,8 +348,8 @@ impl PyResultValue {
     }
 
     #[getter]
-    fn value<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
-        self.value.bind(py)
+    fn value<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
+        self.held(py)
     }
 
     #[getter]
@@ -319,11 +361,7 @@ impl PyResultValue {
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!(
-            "Result.{}({})",
-            self.kind,
-            self.value.bind(py).repr()?
-        ))
+        Ok(format!("Result.{}({})", self.kind, self.held(py)?.repr()?))
     }
 }
 
@@ -337,7 +375,10 @@ impl PartialEq for PyResultValue {
             };
             self.kind == other.kind
                 && metadata
-                && self.value.bind(py).eq(&other.value).unwrap_or(false)
+                && match (self.held(py), other.held(py)) {
+                    (Ok(mine), Ok(other)) => mine.eq(other).unwrap_or(false),
+                    _ => false,
+                }
         })
     }
 }

@@ -29,6 +29,7 @@ use tokio::time::timeout;
 
 use crate::callable::{State, Terms};
 use crate::component::Declared;
+use crate::extension::Installed;
 use crate::hub::PyHub;
 use crate::lane::{EventLoopLane, ThreadLane};
 use crate::sealing::server_keys;
@@ -80,8 +81,9 @@ impl PyRuntime {
         };
         let event_loop = EventLoopLane::new()?;
         let declared = Declared::read(offered, &terms)?;
-        let has_coroutines = AtomicBool::new(declared.has_coroutines());
-        let (runtime, handler) = offer(options, declared, &threads, &event_loop)?;
+        let has_coroutines = declared.has_coroutines();
+        let (runtime, handler, extended) = offer(options, declared, &terms, &threads, &event_loop)?;
+        let has_coroutines = AtomicBool::new(has_coroutines || extended);
         let mut service = Service::new(runtime, handler);
         if let Some(watching) = &watching {
             service = service.with_telemetry(watching.telemetry.clone());
@@ -141,9 +143,12 @@ impl PyRuntime {
         let options = self.options.bind(offered.py());
         let declared = Declared::read(offered, &self.terms)?;
         let has_coroutines = declared.has_coroutines();
-        let (runtime, handler) = offer(options, declared, &self.threads, &self.event_loop)?;
+        let (terms, threads) = (&self.terms, &self.threads);
+        let (runtime, handler, extended) =
+            offer(options, declared, terms, threads, &self.event_loop)?;
         self.service.replace(runtime, handler);
-        self.has_coroutines.store(has_coroutines, Ordering::Relaxed);
+        self.has_coroutines
+            .store(has_coroutines || extended, Ordering::Relaxed);
         Ok(())
     }
 
@@ -400,15 +405,23 @@ impl PyWorker {
     }
 }
 
+/// The offer, and whether its extensions need an event loop.
 fn offer(
     options: &Bound<'_, PyDict>,
     mut declared: Declared,
+    terms: &Terms,
     threads: &Arc<ThreadLane>,
     event_loop: &Arc<EventLoopLane>,
-) -> PyResult<(Arc<Runtime>, Arc<dyn Handler>)> {
-    let settings = Options(options).settings()?;
+) -> PyResult<(Arc<Runtime>, Arc<dyn Handler>, bool)> {
+    let mut settings = Options(options).settings()?;
+    let mut extensions = match options.get_item("extensions")? {
+        Some(specs) => Installed::read(&specs, terms, event_loop)?,
+        None => Installed::default(),
+    };
+    settings.extensions = std::mem::take(&mut extensions.definitions);
     let runtime = Runtime::new(settings, std::mem::take(&mut declared.definitions))
         .map_err(|error| configuration_error(options.py(), error))?;
-    let handler = declared.handler(&runtime.registry, threads, event_loop);
-    Ok((Arc::new(runtime), Arc::new(handler)))
+    let extended = extensions.has_coroutines();
+    let handler = declared.handler(&runtime.registry, extensions, threads, event_loop);
+    Ok((Arc::new(runtime), Arc::new(handler), extended))
 }

@@ -75,6 +75,7 @@ impl<'py> Options<'_, 'py> {
             tools_cache: self.cache("tools_cache")?,
             resources_cache: self.cache("resources_cache")?,
             prompts_cache: self.cache("prompts_cache")?,
+            extensions: Vec::new(),
             limits,
         })
     }

@@ -6,18 +6,22 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Task, Poll, Waker};
 
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use snodo_core::context::Context;
 use snodo_core::error::Error;
-use snodo_core::subscription::{Event, Filter};
+use snodo_core::json::{self, Json};
+use snodo_core::limits::{FILTER_BYTES, Limits};
+use snodo_core::subscription::{Event, Filter, Selection};
 use snodo_server::cancel::{CancelToken, Reason};
 use snodo_server::source::{End, Failed, Feed, Opened, Opening, Source, failed};
 use tokio::sync::oneshot;
 
 use crate::callable::State;
 use crate::context::PyContext;
+use crate::convert::{encode, object_to_python};
 use crate::hub::PyEvent;
 use crate::lane::EventLoopLane;
 use crate::{error, imports};
@@ -321,6 +325,11 @@ fn to_python<'py>(py: Python<'py>, filter: &Filter) -> PyResult<Bound<'py, PyAny
     named.set_item("resources_list_changed", filter.resources_list_changed)?;
     let uris = PyTuple::new(py, &filter.resource_subscriptions)?;
     named.set_item("resource_subscriptions", uris)?;
+    let extensions = PyDict::new(py);
+    for own in &filter.extensions {
+        extensions.set_item(&own.extension, object_to_python(py, own.members())?)?;
+    }
+    named.set_item("extensions", extensions)?;
     imports::filter(py)?.call((), Some(&named))
 }
 
@@ -335,5 +344,26 @@ fn from_python(filter: &Bound<'_, PyAny>) -> PyResult<Filter> {
         prompts_list_changed: flag("prompts_list_changed")?,
         resources_list_changed: flag("resources_list_changed")?,
         resource_subscriptions: uris,
+        extensions: selections(&filter.getattr("extensions")?)?,
     })
+}
+
+fn selections(extensions: &Bound<'_, PyAny>) -> PyResult<Vec<Selection>> {
+    let mut selections = Vec::new();
+    for (id, members) in extensions.cast::<PyDict>()?.iter() {
+        let id: String = id.extract()?;
+        let text = encode(&members, FILTER_BYTES * 8)
+            .map_err(|refusal| PyTypeError::new_err(format!("filter of {id:?}: {refusal}")))?;
+        let Ok(Json::Object(members)) = json::parse(&text, &Limits::default()) else {
+            return Err(PyTypeError::new_err(format!(
+                "filter of {id:?} is no mapping"
+            )));
+        };
+        let own = Selection::new(&id, members);
+        let own = own.map_err(|error| PyValueError::new_err(error.message.into_owned()))?;
+        if !own.members().is_empty() {
+            selections.push(own);
+        }
+    }
+    Ok(selections)
 }

@@ -52,7 +52,7 @@ enum Note {
     Exception(Arc<Dispatch>, Duration, bool),
     Opened(Subscribed, usize),
     Closed(Subscribed, usize, source::End),
-    Published(&'static str, Report, usize),
+    Published(&'static str, Option<String>, Report, usize),
     Overflowed(usize, usize, Overflow),
     Completed(usize, usize),
     Refused(u16),
@@ -141,7 +141,7 @@ impl Sink for Queue {
                 state.notes.push_back(note);
             }
             Event::Published(it) => {
-                let note = Note::Published(it.kind, it.report, it.queued);
+                let note = Note::Published(it.kind, it.extension.clone(), it.report, it.queued);
                 state.notes.push_back(note);
                 if it.report.dropped > 0 {
                     let note = Note::Overflowed(it.report.dropped, it.queued, it.overflow);
@@ -403,13 +403,16 @@ fn told(py: Python<'_>, note: Note) -> PyResult<Bound<'_, PyTuple>> {
             metadata.set_item("reason", reason(why))?;
             "snodo.subscription.close"
         }
-        Note::Published(kind, report, queued) => {
+        Note::Published(kind, extension, report, queued) => {
             measured.set_item("matched", report.matched)?;
             measured.set_item("delivered", report.delivered)?;
             measured.set_item("buffered", report.buffered)?;
             measured.set_item("dropped", report.dropped)?;
             measured.set_item("queued", queued)?;
             metadata.set_item("event_kind", kind)?;
+            if let Some(extension) = extension {
+                metadata.set_item("extension_id", extension)?;
+            }
             "snodo.subscription.publish"
         }
         Note::Overflowed(dropped, queued, policy) => {

@@ -215,13 +215,13 @@ impl HttpServer {
         let loose = &self.endpoint.loose;
         loose.stop();
         let drained = async {
-            while !connections.is_empty() || !within.is_empty() {
+            loop {
                 tokio::select! {
                     Some(_) = connections.join_next() => {}
                     () = within.next() => {}
+                    () = loose.ended(), if connections.is_empty() && within.is_empty() => break,
                 }
             }
-            loose.ended().await;
         };
         if timeout(limits.drain_timeout, drained).await.is_err() {
             tracing::warn!(

@@ -1,10 +1,13 @@
 //! The one door out of Rust: a `Handler` takes a `Call` and a `Reply`, which it must use once.
 
+use std::sync::Arc;
+
 use snodo_core::call::Call;
 use snodo_core::outcome::Outcome;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use crate::cancel::CancelToken;
+use crate::rest::Rest;
 use crate::voice::Voice;
 
 /// Whatever can run a call: a lane of Python threads, an event loop, a closure in a test.
@@ -25,8 +28,19 @@ pub struct Reply {
     sender: Option<oneshot::Sender<Outcome>>,
     cancel: CancelToken,
     voice: Option<Voice>,
-    /// The place among the running calls, held until the work is really gone.
-    _permit: Option<OwnedSemaphorePermit>,
+    /// Held until the work is really gone.
+    _place: Option<Place>,
+    rest: Option<Rest>,
+}
+
+/// A place among the running calls.
+#[derive(Debug)]
+pub enum Place {
+    /// A call's own.
+    Own(OwnedSemaphorePermit),
+    /// One that a layer shares with what is below it: it would wait for a second one while it holds the
+    /// first.
+    Shared(Arc<OwnedSemaphorePermit>),
 }
 
 impl Reply {
@@ -34,7 +48,7 @@ impl Reply {
     pub fn new(
         cancel: CancelToken,
         voice: Option<Voice>,
-        permit: Option<OwnedSemaphorePermit>,
+        place: Option<Place>,
     ) -> (Self, oneshot::Receiver<Outcome>) {
         let (sender, receiver) = oneshot::channel();
         (
@@ -42,10 +56,23 @@ impl Reply {
                 sender: Some(sender),
                 cancel,
                 voice,
-                _permit: permit,
+                _place: place,
+                rest: None,
             },
             receiver,
         )
+    }
+
+    /// Lets a layer ask for what is below it.
+    #[must_use]
+    pub(crate) fn with_rest(mut self, rest: Rest) -> Self {
+        self.rest = Some(rest);
+        self
+    }
+
+    /// What is below, for the call of a layer.
+    pub fn rest(&self) -> Option<&Rest> {
+        self.rest.as_ref()
     }
 
     /// Tells when nobody wants the answer any more.

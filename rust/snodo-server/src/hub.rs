@@ -8,7 +8,7 @@ use std::task::{Context as Task, Poll, Waker};
 
 use slab::Slab;
 use snodo_core::context::Context;
-use snodo_core::subscription::{Change, Event, Filter};
+use snodo_core::subscription::{Change, Event, Filter, Own};
 
 use crate::source::{End, Failed, Feed, Opened, Opening, Source};
 use crate::telemetry::{self, Event as Told, Published, Telemetry};
@@ -92,7 +92,7 @@ const RESOURCES: Topic = 2;
 struct State {
     listeners: Slab<Listener>,
     topics: Slab<Audience>,
-    /// Those that somebody listens for.
+    /// Those that somebody listens for, and what extensions have.
     uris: HashMap<Arc<str>, Topic>,
     dropped: u64,
 }
@@ -169,6 +169,7 @@ impl Hub {
         if let Some(watched) = self.shared.watched.get() {
             let published = Published {
                 kind: telemetry::kind_of(&event.change),
+                extension: telemetry::extension_of(&event.change),
                 report,
                 queued: self.stats().queued,
                 overflow: self.shared.overflow,
@@ -278,6 +279,17 @@ impl State {
         for uri in &filter.resource_subscriptions {
             topics.push(self.topic(uri));
         }
+        let own = filter.extensions.iter();
+        let mut own: Vec<_> = own
+            .flat_map(|own| {
+                own.selectors()
+                    .map(|selector| own_key(&own.extension, selector))
+            })
+            .map(|key| self.topic(&key))
+            .collect();
+        own.sort_unstable();
+        own.dedup(); // one may be named more than once
+        topics.extend(own);
         let at = self.listeners.insert(Listener {
             topics: topics.clone(),
             ..Listener::default()
@@ -311,6 +323,16 @@ impl State {
                 Some(topic) => *topic,
                 None => return report,
             },
+            Change::Extension(own) => {
+                let Own {
+                    extension,
+                    selector,
+                } = &**own;
+                match self.uris.get(&*own_key(extension, selector)) {
+                    Some(topic) => *topic,
+                    None => return report,
+                }
+            }
         };
         for &at in &self.topics[topic].listeners {
             let listener = &mut self.listeners[at];
@@ -319,7 +341,7 @@ impl State {
                 listener.handed = Some((topic, event.clone()));
                 awake.push(waker);
                 report.delivered += 1;
-            } else if event.metadata.is_empty() && listener.is_told(topic) {
+            } else if event.is_bare() && listener.is_told(topic) {
                 report.buffered += 1;
             } else if listener.queue.len() < shared.max_buffer {
                 listener.queue.push_back((topic, event.clone()));
@@ -361,6 +383,11 @@ impl State {
     }
 }
 
+/// What an extension has, where others have a URI; it is none, for it has spaces.
+fn own_key(extension: &str, selector: &str) -> String {
+    format!(" {extension} {selector}")
+}
+
 impl Listener {
     fn pending(&self) -> usize {
         usize::from(self.handed.is_some()) + self.queue.len()
@@ -369,7 +396,7 @@ impl Listener {
     /// Whether an event waits that says nothing but that this changed.
     fn is_told(&self, topic: Topic) -> bool {
         let mut pending = self.handed.iter().chain(&self.queue);
-        pending.any(|(other, event)| *other == topic && event.metadata.is_empty())
+        pending.any(|(other, event)| *other == topic && event.is_bare())
     }
 
     fn take(&mut self) -> Option<Arc<Event>> {

@@ -10,6 +10,7 @@ pub mod handler;
 pub mod hub;
 pub mod listener;
 pub mod listening;
+pub mod rest;
 pub mod said;
 pub mod service;
 pub mod session;

@@ -11,14 +11,14 @@ use snodo_core::dialect::Dialect;
 use snodo_core::envelope::Id;
 use snodo_core::error::Error;
 use snodo_core::pipeline::{self, Answer, Verdict};
-use snodo_core::subscription::{Filter, Listen};
+use snodo_core::subscription::{Change, Event, Filter, Listen};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use crate::said::Said;
 use crate::service::Service;
 use crate::source::{End, Feed, Opened, Opening, Source, failed};
-use crate::telemetry::{Event, Span, Subscriber, Telemetry};
+use crate::telemetry::{Event as Told, Span, Subscriber, Telemetry};
 
 /// What is said to a listener: the acknowledgement, events, and when the server or the source ends it
 /// the answer. A source that refuses gives only an answer. Dropping it is the client's cancellation.
@@ -31,6 +31,10 @@ pub struct Listening {
     dialect: &'static dyn Dialect,
     id: Id,
     accepted: Filter,
+    /// Who asked, where events of extensions are accepted.
+    context: Option<Arc<Context>>,
+    /// An event of an extension, until that has put it into words.
+    wording: Option<Wording>,
     stage: Stage,
     /// Whether the server ends it.
     ending: bool,
@@ -47,6 +51,8 @@ enum Stage {
     Over,
 }
 
+type Wording = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Error>> + Send>>;
+
 /// Events in a row that a source may give against the filter before others have their turn.
 const STRAYS: usize = 64;
 
@@ -58,22 +64,43 @@ impl Listening {
         place: OwnedSemaphorePermit,
         span: Option<Box<Span>>,
     ) -> Self {
-        let Listen { context, filter } = request;
         let subscriber = span.as_ref().map(|span| {
             let subscriber = Subscriber {
-                request_id: context.id.clone(),
-                transport: context.arrival.transport,
+                request_id: request.context.id.clone(),
+                transport: request.context.arrival.transport,
                 filter: Vec::new(),
             };
             Box::new((subscriber, span.telemetry().clone()))
         });
         let limit = service.limits().call_timeout;
+        let (dialect, id) = (request.context.dialect, request.context.id.clone());
+        // Known beforehand, if nothing has to be asked.
+        let context = request
+            .before
+            .is_some()
+            .then(|| Arc::new(request.context.retained()));
+        let opening: Opening = if request.before.is_some() {
+            let service = service.clone();
+            Box::pin(async move {
+                let Listen {
+                    context, filter, ..
+                } = service.settled(request).await?;
+                open(source, filter, context, limit).await
+            })
+        } else {
+            let Listen {
+                context, filter, ..
+            } = request;
+            Box::pin(open(source, filter, context, limit))
+        };
         Self {
             service,
-            dialect: context.dialect,
-            id: context.id.clone(),
+            dialect,
+            id,
             accepted: Filter::default(),
-            stage: Stage::Opening(Box::pin(open(source, filter, context, limit))),
+            context,
+            wording: None,
+            stage: Stage::Opening(opening),
             ending: false,
             span,
             subscriber,
@@ -117,7 +144,7 @@ impl Listening {
             span.streams();
             let (subscriber, telemetry) = &mut **told;
             subscriber.filter = self.accepted.keys();
-            telemetry.tell(&Event::Opened(subscriber, self.service.subscriptions()));
+            telemetry.tell(&Told::Opened(subscriber, self.service.subscriptions()));
         }
     }
 
@@ -126,7 +153,7 @@ impl Listening {
             let (subscriber, telemetry) = *told;
             // This one still has its place.
             let others = self.service.subscriptions().saturating_sub(1);
-            telemetry.tell(&Event::Closed(&subscriber, others, why));
+            telemetry.tell(&Told::Closed(&subscriber, others, why));
         }
     }
 
@@ -144,7 +171,26 @@ impl Listening {
             unreachable!("only an open feed is asked for events");
         };
         for _ in 0..STRAYS {
+            if let Some(wording) = &mut self.wording {
+                let worded = ready!(wording.as_mut().poll(task));
+                self.wording = None;
+                match worded {
+                    Ok(Some(notification)) => return Poll::Ready(Said::Notice(notification)),
+                    Ok(None) => {}
+                    Err(error) => return Poll::Ready(self.failed(&error)),
+                }
+            }
             let end = match feed.poll_event(task) {
+                Poll::Ready(Some(Ok(event)))
+                    if matches!(event.change, Change::Extension(_))
+                        && self.accepted.selects(&event) =>
+                {
+                    self.wording = self
+                        .context
+                        .clone()
+                        .map(|context| word(&self.service, context, event));
+                    continue;
+                }
                 Poll::Ready(Some(Ok(event))) if self.accepted.selects(&event) => {
                     return Poll::Ready(Said::Notice(self.dialect.tell(&self.id, &event)));
                 }
@@ -158,6 +204,13 @@ impl Listening {
         }
         task.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    fn failed(&mut self, error: &Error) -> Said {
+        if let Stage::Open(feed) = std::mem::replace(&mut self.stage, Stage::Over) {
+            feed.close(End::Failed);
+        }
+        self.refused(error)
     }
 
     fn closed(&mut self, end: End) -> Said {
@@ -208,6 +261,11 @@ impl Drop for Listening {
             self.tell_closed(End::Cancelled);
         }
     }
+}
+
+fn word(service: &Arc<Service>, context: Arc<Context>, event: Arc<Event>) -> Wording {
+    let service = service.clone();
+    Box::pin(async move { service.worded(context, event).await })
 }
 
 /// Opens a source within the time of a call, and holds it to what was asked for.

@@ -1,5 +1,8 @@
 //! The walk: prepare → call → finish, once, for every transport.
 
+mod extended;
+
+use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
@@ -21,7 +24,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::cancel::{CancelToken, Reason};
 use crate::executor::{Busy, Executor, Load};
-use crate::handler::{Handler, Reply};
+use crate::handler::{Handler, Place, Reply};
 use crate::listening::Listening;
 use crate::session::{Changes, Session, Sessions, asked};
 use crate::source::{self, Source};
@@ -34,6 +37,13 @@ pub struct Offer {
     pub runtime: Arc<Runtime>,
     /// Runs every call: it knows its components by their place in the runtime's registry.
     pub handler: Arc<dyn Handler>,
+}
+
+impl Offer {
+    fn call(&self, call: Call, reply: Reply) {
+        // Unwinding drops the reply, which is an outcome too; nothing else is left to do here.
+        let _ = catch_unwind(AssertUnwindSafe(|| self.handler.call(call, reply)));
+    }
 }
 
 /// An offer with places to run its calls.
@@ -101,6 +111,8 @@ pub struct Work {
     call: Call,
     /// Whose client may be asked.
     session: Option<Arc<Session>>,
+    /// Where it is run, if it is below a layer.
+    place: Option<Arc<OwnedSemaphorePermit>>,
     /// If anybody watches.
     span: Option<Box<Span>>,
 }
@@ -393,21 +405,39 @@ impl Service {
             mut call,
             session,
             span: _,
+            place,
         } = work;
         let _guard = StopOnDrop(&cancel);
         let mut arrived = Instant::now();
         loop {
+            if matches!(call.target, Target::Layer(_)) {
+                let work = Work {
+                    offer,
+                    call,
+                    session,
+                    place,
+                    span: None, // whoever waits for this has it
+                };
+                return self.surround(work, &cancel, voice).await;
+            }
             let context = call.context.clone();
             let target = call.target.clone();
             // A client that is asked does not send them again with its answer.
             let arguments = session.as_ref().map(|_| call.arguments.clone());
             let outcome = match self
-                .call(&offer, call, &cancel, voice.as_ref(), arrived)
+                .call(
+                    &offer,
+                    call,
+                    &cancel,
+                    voice.as_ref(),
+                    arrived,
+                    place.clone(),
+                )
                 .await
             {
                 End::Outcome(outcome) => outcome,
                 End::Refused(message, verdict) => {
-                    let name = offer.runtime.registry.name(&target);
+                    let name = offer.runtime.name(&target);
                     tracing::warn!("{} {name:?}: {message}", target.noun());
                     let error = Error::internal(message);
                     let verdict = context.dialect.verdict(verdict);
@@ -520,6 +550,7 @@ impl Service {
         cancel: &CancelToken,
         voice: Option<&Voice>,
         arrived: Instant,
+        shared: Option<Arc<OwnedSemaphorePermit>>,
     ) -> End {
         let limit = time_for(&offer.runtime, &call.target);
         // Over HTTP the caller's patience counts from the request; on a pipe it is the work that
@@ -527,12 +558,15 @@ impl Service {
         let by = matches!(call.context.arrival.transport, Transport::Http)
             .then(|| limit.map(|limit| arrived + limit))
             .flatten();
-        let place = match self.executor.try_admit() {
-            Some(place) => place,
-            None => match self.wait_for_place(by, cancel).await {
-                Ok(place) => place,
-                Err(end) => return end,
-            },
+        let place = match shared {
+            Some(shared) => Place::Shared(shared),
+            None => Place::Own(match self.executor.try_admit() {
+                Some(place) => place,
+                None => match self.wait_for_place(by, cancel).await {
+                    Ok(place) => place,
+                    Err(end) => return end,
+                },
+            }),
         };
         if cancel.reason().is_some() {
             return End::Cancelled; // while it waited
@@ -540,8 +574,7 @@ impl Service {
         let deadline = by.or_else(|| limit.map(|limit| Instant::now() + limit));
         let (reply, outcome) = Reply::new(cancel.clone(), voice.cloned(), Some(place));
         let target = call.target.clone();
-        // Unwinding drops the reply, which is an outcome too; nothing else is left to do here.
-        let _ = catch_unwind(AssertUnwindSafe(|| offer.handler.call(call, reply)));
+        offer.call(call, reply);
         tokio::select! {
             biased;
             outcome = bounded(deadline, outcome) => match outcome {
@@ -599,6 +632,7 @@ fn under(offer: Arc<Offer>, prepared: pipeline::Prepared, span: Option<Box<Span>
             offer,
             call,
             session: None,
+            place: None,
             span,
         }),
         pipeline::Prepared::Open { answer, peer } => Prepared::Open { answer, peer },
@@ -625,7 +659,7 @@ fn tell_of(runtime: &Runtime, target: &Target, outcome: &Outcome, answer: &Answe
         Verdict::Error(code::INTERNAL_ERROR) | Verdict::Told(code::INTERNAL_ERROR)
     );
     if withheld && !matches!(outcome.value, Value::Error(_)) {
-        let name = runtime.registry.name(target);
+        let name = runtime.name(target);
         let noun = target.noun();
         let why = pipeline::explain_output(runtime, target, outcome);
         let why = why.map_or_else(String::new, |why| format!(": {why}"));

@@ -102,6 +102,12 @@ pub trait Dialect: Debug + Send + Sync {
     /// The notification that tells a subscription of an event.
     fn tell(&self, id: &Id, event: &Event) -> Vec<u8>;
 
+    /// The notification that tells a subscription of what happened to an extension, in its words. Only
+    /// where it [`Self::extends`].
+    fn tell_own(&self, _id: &Id, _method: &str, _params: &Object, _metadata: &Object) -> Vec<u8> {
+        Vec::new()
+    }
+
     /// The response that closes a subscription.
     fn listened(&self, runtime: &Runtime, id: &Id) -> Vec<u8>;
 
@@ -115,6 +121,11 @@ pub trait Dialect: Debug + Send + Sync {
     /// clients open with a handshake, and are told of changes without having asked in a request that
     /// stays open.
     fn asks(&self) -> bool {
+        false
+    }
+
+    /// Whether it can be extended by what both sides declare with each request.
+    fn extends(&self) -> bool {
         false
     }
 

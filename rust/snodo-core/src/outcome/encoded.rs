@@ -42,6 +42,12 @@ pub(crate) fn asked<'a>(members: &[(&'a [u8], &'a [u8])]) -> Option<(Option<&'a 
     })
 }
 
+/// The type of a result object (its members), as it is written, if it says one that is not `complete`.
+pub(crate) fn own_type<'a>(members: &[(&'a [u8], &'a [u8])]) -> Option<&'a [u8]> {
+    let (_, kind) = members.iter().find(|(key, _)| *key == b"resultType")?;
+    (*kind != br#""complete""#).then_some(*kind)
+}
+
 /// Where the value that a text begins with ends: before the first `,`, `:` or closing bracket that
 /// belongs to what is around it.
 fn value_end(text: &[u8]) -> Option<usize> {
@@ -88,7 +94,7 @@ pub(super) fn items(array: &[u8]) -> Option<Vec<&[u8]>> {
 }
 
 /// The text of an encoded string. `None` if it is not a string.
-pub(super) fn string(value: &[u8]) -> Option<Cow<'_, str>> {
+pub(crate) fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     let inner = value.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     if !inner.contains(&b'\\') {
         return std::str::from_utf8(inner).ok().map(Cow::Borrowed);

@@ -9,7 +9,7 @@ mod unfit;
 pub(crate) use completion::write_completion;
 pub use content::ContentError;
 pub(crate) use content::{is_base64, write_contents, write_read};
-pub(crate) use encoded::{asked, members};
+pub(crate) use encoded::{asked, members, own_type, string};
 pub(crate) use message::{is_block, write_messages};
 pub(crate) use unfit::Unfit;
 

@@ -10,6 +10,7 @@ use crate::meta::Trace;
 use crate::outcome;
 use crate::pipeline::{Answer, Verdict};
 use crate::registry::Registry;
+use crate::runtime::Runtime;
 
 /// What is known of a message as soon as it is prepared.
 #[derive(Debug, Default, Clone, PartialEq)]
@@ -68,8 +69,15 @@ impl Gist {
         self.baggage = trace.baggage.map(str::to_owned);
     }
 
-    pub(super) fn spoken(&mut self, dialect: &dyn Dialect) {
+    /// Takes down the revision that a request is spoken in, in which extensions may have methods.
+    pub(super) fn spoken(&mut self, runtime: &Runtime, dialect: &dyn Dialect, method: &str) {
         self.version = Some(dialect.version());
+        if self.method.is_none() {
+            self.method = runtime.extensions(dialect).and_then(|extensions| {
+                let (at, method) = extensions.method(method)?;
+                Some(extensions.all[at].methods[method].name)
+            });
+        }
     }
 
     /// Takes down what the message was found to be about.
@@ -83,8 +91,8 @@ impl Gist {
                 Completed::Prompt(_) => "prompt",
                 Completed::Template(_) => "resource_template",
             },
-            // Which template it is in the end is not known yet.
-            Target::Matcher(_) => return,
+            // Which component it is in the end is not known yet, or it is none.
+            _ => return,
         };
         let name = registry.name(target).to_owned();
         self.component = Some(Component { kind, name });

@@ -29,7 +29,16 @@ pub(super) fn check_output(tool: &Tool, value: &Value) -> Result<(), Error> {
 pub fn explain_output(runtime: &Runtime, target: &Target, outcome: &Outcome) -> Option<String> {
     let registry = &runtime.registry;
     match (target, &outcome.value) {
-        (Target::Matcher(_) | Target::Completion { .. }, _) => None,
+        (
+            Target::Matcher(_)
+            | Target::Completion { .. }
+            | Target::Method(_)
+            | Target::Negotiation(_)
+            | Target::Layer(_)
+            | Target::Selection(_)
+            | Target::Event(_),
+            _,
+        ) => None,
         (_, Value::InputRequired { requests, state }) => {
             let checked = mrtr::check_requests(requests.as_deref(), state.is_some());
             checked.err().map(|error| error.to_string())
@@ -80,8 +89,8 @@ fn promised(value: &Value) -> Option<Result<&[u8], &'static str>> {
                     .find(|(key, _)| *key == name)
                     .map(|(_, value)| *value)
             };
-            let asks = matches!(value, Value::Wire(_)) && outcome::asked(&members).is_some();
-            if asks || find(b"isError") == Some(b"true") {
+            let is_own = matches!(value, Value::Wire(_)) && outcome::own_type(&members).is_some();
+            if is_own || find(b"isError") == Some(b"true") {
                 return None;
             }
             return Some(

@@ -162,6 +162,10 @@ impl Registry {
                 Completed::Prompt(at) => &self.prompts[*at].name,
                 Completed::Template(at) => self.templates[*at].name(),
             },
+            Target::Method(method) => method.name,
+            Target::Negotiation(_) | Target::Layer(_) | Target::Selection(_) | Target::Event(_) => {
+                ""
+            }
         }
     }
 
@@ -177,6 +181,11 @@ impl Registry {
                 Completed::Prompt(at) => self.prompts[*at].timeout_ms,
                 Completed::Template(at) => self.templates[*at].timeout_ms,
             },
+            Target::Method(_)
+            | Target::Negotiation(_)
+            | Target::Layer(_)
+            | Target::Selection(_)
+            | Target::Event(_) => None,
         }
     }
 

@@ -65,7 +65,7 @@ pub fn route<'a>(
         Operation::ReadResource { uri } => resource::read(runtime, rendered, uri),
         Operation::GetPrompt { name, arguments } => get_prompt(runtime, &name, arguments),
         Operation::Complete(completion) => completion::complete(runtime, completion),
-        Operation::Listen(filter) => Ok(Route::Listen(filter.offered(runtime))),
+        Operation::Listen { filter, .. } => Ok(Route::Listen(filter.offered(runtime))),
         Operation::Ping => Ok(Route::Ready(b"{}")),
         Operation::Open {
             client_info,

@@ -76,6 +76,7 @@ pub fn settings() -> Settings {
         tools_cache: Cache::default(),
         resources_cache: Cache::default(),
         prompts_cache: Cache::default(),
+        extensions: Vec::new(),
         subscriptions: false,
     }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use http::Request;
 use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
-use snodo_core::subscription::{Change, Event};
+use snodo_core::subscription::{Change, Event, Own};
 use tokio::sync::mpsc::{Receiver, channel};
 use tokio::task::JoinSet;
 use tokio::time::{Duration, timeout};
@@ -27,6 +27,9 @@ const WAITING: usize = 1024;
 
 /// Words in one message.
 const TOGETHER: usize = 64;
+
+/// Bytes of more than one word in a message. An event of an extension may take half of them by itself.
+const BYTES: usize = 2 << 20;
 
 /// How long a process may take to hear them.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -59,14 +62,31 @@ impl Fleet {
 async fn tell(socket: PathBuf, mut words: Receiver<Word>) {
     let mut together = Vec::new();
     while words.recv_many(&mut together, TOGETHER).await > 0 {
-        let said = Json::Array(together.drain(..).map(|word| spell(&word)).collect());
-        if !matches!(
-            timeout(PATIENCE, post(&socket, said.to_vec())).await,
-            Ok(Ok(()))
-        ) {
-            tracing::debug!("another worker did not hear of an event");
+        for message in messages(&together) {
+            let heard = timeout(PATIENCE, post(&socket, message)).await;
+            if !matches!(heard, Ok(Ok(()))) {
+                tracing::debug!("another worker did not hear of an event");
+            }
         }
+        together.clear();
     }
+}
+
+/// The words in lists, each of them small enough to be taken as one message.
+fn messages(words: &[Word]) -> Vec<Vec<u8>> {
+    let mut messages: Vec<Vec<u8>> = Vec::new();
+    for word in words {
+        let said = spell(word).to_vec();
+        match messages.last_mut() {
+            Some(last) if last.len() + said.len() < BYTES => last.push(b','),
+            _ => messages.push(b"[".to_vec()),
+        }
+        messages.last_mut().expect("one at least").extend(said);
+    }
+    for message in &mut messages {
+        message.push(b']');
+    }
+    messages
 }
 
 async fn post(socket: &Path, said: Vec<u8>) -> Result<(), handover::Failed> {
@@ -98,12 +118,19 @@ fn spell(word: &Word) -> Json {
             Change::PromptsList => "prompts",
             Change::ResourcesList => "resources",
             Change::Resource(_) => "resource",
+            Change::Extension(_) => "extension",
         },
     };
     said.insert("kind", Json::String(kind.to_owned()));
     if let Word::Event(event) = word {
         if let Change::Resource(uri) = &event.change {
             said.insert("uri", Json::String(uri.clone()));
+        }
+        if let Change::Extension(own) = &event.change {
+            said.insert("extension", Json::String(own.extension.clone()));
+            said.insert("selector", Json::String(own.selector.clone()));
+            let payload = event.payload.as_deref().cloned();
+            said.insert("payload", payload.unwrap_or(Json::Null));
         }
         said.insert("metadata", Json::Object(event.metadata.clone()));
     }
@@ -120,12 +147,20 @@ fn read(said: Json) -> Option<Word> {
         "prompts" => Change::PromptsList,
         "resources" => Change::ResourcesList,
         "resource" => Change::Resource(said.get("uri")?.as_str()?.to_owned()),
+        "extension" => Change::Extension(Box::new(Own {
+            extension: said.get("extension")?.as_str()?.to_owned(),
+            selector: said.get("selector")?.as_str()?.to_owned(),
+        })),
         _ => return None,
     };
     let Some(Json::Object(metadata)) = said.take("metadata") else {
         return None;
     };
-    let event = Event::new(change, metadata).ok()?;
+    let event = match change {
+        Change::Extension(own) => Event::of_extension(*own, said.take("payload")?, metadata),
+        change => Event::new(change, metadata),
+    };
+    let event = event.ok()?;
     Some(Word::Event(Arc::new(event)))
 }
 
@@ -146,9 +181,36 @@ mod tests {
         let events = changes.map(|change| Event::new(change, metadata.clone()).expect("legal"));
         let mut words: Vec<_> = events.map(|event| Word::Event(Arc::new(event))).into();
         words.push(Word::Complete);
+        words.push(of_extension(&Json::Int(7)));
         for word in words {
             assert_eq!(read(spell(&word)), Some(word));
         }
+    }
+
+    fn of_extension(payload: &Json) -> Word {
+        let own = Own {
+            extension: "com.example/jobs".to_owned(),
+            selector: "a".to_owned(),
+        };
+        let event = Event::of_extension(own, payload.clone(), Object::new());
+        Word::Event(Arc::new(event.expect("legal")))
+    }
+
+    #[test]
+    fn words_are_sent_together_as_far_as_there_is_room() {
+        let small = of_extension(&Json::Int(1));
+        let large = of_extension(&Json::String("x".repeat(BYTES / 2)));
+        let words = [small.clone(), large.clone(), large.clone(), small.clone()];
+        let messages = messages(&words);
+        let read = |message: &Vec<u8>| match json::parse(message, &Limits::default()) {
+            Ok(Json::Array(said)) => said.into_iter().filter_map(read).collect::<Vec<_>>(),
+            other => panic!("no list: {other:?}"),
+        };
+        let heard: Vec<_> = messages.iter().map(read).collect();
+        assert_eq!(
+            heard,
+            [vec![small.clone(), large.clone()], vec![large, small]]
+        );
     }
 
     #[test]

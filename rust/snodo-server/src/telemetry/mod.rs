@@ -73,6 +73,8 @@ pub struct Subscriber {
 pub struct Published {
     /// Which kind of event.
     pub kind: &'static str,
+    /// Whose it is, if it is an extension's.
+    pub extension: Option<String>,
     /// In listeners.
     pub report: Report,
     /// Events that wait, for all listeners together.
@@ -88,6 +90,15 @@ pub(crate) fn kind_of(change: &Change) -> &'static str {
         Change::PromptsList => "prompts_list_changed",
         Change::ResourcesList => "resources_list_changed",
         Change::Resource(_) => "resource_updated",
+        Change::Extension(_) => "extension",
+    }
+}
+
+/// The extension that something of has changed.
+pub(crate) fn extension_of(change: &Change) -> Option<String> {
+    match change {
+        Change::Extension(own) => Some(own.extension.clone()),
+        _ => None,
     }
 }
 

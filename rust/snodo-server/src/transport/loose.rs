@@ -1,8 +1,10 @@
 //! Work that goes on although the connection it came by is gone, and that the end of the server waits
 //! for.
 
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Poll, ready};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -81,15 +83,17 @@ impl Loose {
         }
     }
 
-    /// Waits until nothing goes on any more.
+    /// Waits until nothing goes on any more. Dropping this and waiting anew is the same as waiting on.
     pub(crate) async fn ended(&self) {
-        loop {
-            let taken = self.tasks().as_mut().map(std::mem::take);
-            let Some(mut tasks) = taken.filter(|tasks| !tasks.is_empty()) else {
-                return;
+        poll_fn(|context| {
+            let mut tasks = self.tasks();
+            let Some(tasks) = &mut *tasks else {
+                return Poll::Ready(());
             };
-            while tasks.join_next().await.is_some() {}
-        }
+            while ready!(tasks.poll_join_next(context)).is_some() {}
+            Poll::Ready(())
+        })
+        .await;
     }
 
     /// Ends what goes on, and lets nothing go on from here.

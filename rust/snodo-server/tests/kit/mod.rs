@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use snodo_core::call::{Call, Target};
 use snodo_core::dialect;
+use snodo_core::extension::{Around, Extension, Method};
 use snodo_core::json::{Json, Object};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::{Outcome, Value};
@@ -90,7 +91,38 @@ pub fn subscribed(limits: Limits, source: impl Source) -> Arc<Service> {
     Arc::new(service.with_source(Arc::new(source)))
 }
 
+/// A server whose operations have this many layers around, which the test runs as it does `hold`.
+pub fn layered(limits: Limits, layers: usize) -> (Arc<Service>, Held) {
+    let extension = |at: usize| Extension {
+        id: format!("com.example/{at}"),
+        versions: vec!["2026-07-28".to_owned()],
+        settings: Object::new(),
+        advertised: true,
+        methods: vec![Method {
+            name: ["one/get", "two/get"][at],
+            mirrored: None,
+        }],
+        negotiates: false,
+        missing: None,
+        around: Around::Everything,
+        result_types: Vec::new(),
+        filter_keys: Vec::new(),
+    };
+    let extensions = (0..layers).map(extension).collect();
+    let (service, held) = extended(limits, None, false, extensions);
+    (Arc::new(service), held)
+}
+
 fn server(limits: Limits, heartbeat: Option<Duration>, subscriptions: bool) -> (Service, Held) {
+    extended(limits, heartbeat, subscriptions, Vec::new())
+}
+
+fn extended(
+    limits: Limits,
+    heartbeat: Option<Duration>,
+    subscriptions: bool,
+    extensions: Vec<Extension>,
+) -> (Service, Held) {
     let (sender, held) = unbounded_channel();
     // In the order of the registry, which is that of their names.
     let tools = ["add", "big", "hold"].map(tool);
@@ -115,6 +147,7 @@ fn server(limits: Limits, heartbeat: Option<Duration>, subscriptions: bool) -> (
         tools_cache: Cache::default(),
         resources_cache: Cache::default(),
         prompts_cache: Cache::default(),
+        extensions,
         subscriptions,
     };
     let runtime = Runtime::new(

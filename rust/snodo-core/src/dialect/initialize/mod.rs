@@ -154,6 +154,8 @@ impl Dialect for Revision {
             input_responses: None,
             request_state: None,
             round: 0,
+            extensions: None,
+            carried: None,
         };
         Ok((context, params))
     }
@@ -271,6 +273,8 @@ impl Dialect for Revision {
             Change::PromptsList => ("notifications/prompts/list_changed", None),
             Change::ResourcesList => ("notifications/resources/list_changed", None),
             Change::Resource(uri) => ("notifications/resources/updated", Some(uri)),
+            // Extensions are of the other era.
+            Change::Extension(_) => return None,
         };
         let mut params = Object::new();
         if let Some(uri) = uri {

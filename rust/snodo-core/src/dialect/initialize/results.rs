@@ -23,7 +23,15 @@ pub(super) fn write(
     let registry = &runtime.registry;
     let mut given_meta = None;
     match (target, value) {
-        (Target::Matcher(_), _) => return Err(target.failed()),
+        (
+            Target::Matcher(_)
+            | Target::Method(_)
+            | Target::Negotiation(_)
+            | Target::Layer(_)
+            | Target::Selection(_)
+            | Target::Event(_),
+            _,
+        ) => return Err(target.failed()),
         // Where the client can be asked, it was.
         (_, Value::InputRequired { .. }) => {
             let text = "Input-required result is not permitted for this operation";

@@ -6,6 +6,7 @@ use super::methods::{NOTIFICATIONS, find};
 use super::{VERSION, headers, params, unsupported_version};
 use crate::context::{Header, Headers};
 use crate::error::Error;
+use crate::extension::Extensions;
 use crate::json::{Json, Object};
 use crate::limits::Limits;
 use crate::meta::{self, ImplementationError};
@@ -113,12 +114,20 @@ fn client_info_error(error: ImplementationError) -> Error {
 pub(super) fn check_headers(
     headers: &dyn Headers,
     method: &str,
+    extensions: Option<Extensions<'_>>,
     params: &Object,
 ) -> Result<(), Error> {
     headers::check(headers, headers::METHOD, method, false)?;
-    let mirrored = find(method).and_then(|known| known.mirrored);
-    match mirrored.and_then(|parameter| params.get(parameter)) {
-        Some(Json::String(name)) => headers::check(headers, headers::NAME, name, true),
+    let mirrored = match find(method) {
+        Some(known) => known.mirrored.map(|parameter| (headers::NAME, parameter)),
+        None => extensions.and_then(|extensions| {
+            let (at, method) = extensions.method(method)?;
+            let (header, parameter) = extensions.all[at].methods[method].mirrored.as_ref()?;
+            Some((header.as_str(), parameter.as_str()))
+        }),
+    };
+    match mirrored.and_then(|(header, parameter)| Some((header, params.get(parameter)?))) {
+        Some((header, Json::String(name))) => headers::check(headers, header, name, true),
         // What is wrong with the body is better told as that.
         _ => Ok(()),
     }

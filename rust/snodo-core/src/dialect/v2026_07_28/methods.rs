@@ -103,5 +103,6 @@ pub(in crate::dialect) fn name_of(method: &str) -> Option<&'static str> {
 }
 
 fn listen(mut params: Object) -> Result<Operation, Error> {
-    Filter::take(&mut params).map(Operation::Listen)
+    let (filter, others) = Filter::take(&mut params)?;
+    Ok(Operation::Listen { filter, others })
 }

@@ -77,19 +77,20 @@ impl Dialect for V2026_07_28 {
         };
         check_meta(&meta, &runtime.settings.limits)?;
         if let Some(headers) = headers {
-            check_headers(headers, &method, &params)?;
+            check_headers(headers, &method, runtime.extensions(self), &params)?;
         }
-        let Some(known) = find(&method) else {
-            return Err(unknown_method(&method));
+        let name = match find(&method) {
+            Some(known) if known.feature.is_none_or(|feature| runtime.offers(feature)) => {
+                known.name
+            }
+            Some(_) => return Err(Error::method_not_found(&method)),
+            None => extended(runtime, &method).ok_or_else(|| unknown_method(&method))?,
         };
-        if !known.feature.is_none_or(|feature| runtime.offers(feature)) {
-            return Err(Error::method_not_found(&method));
-        }
 
         let context = Context {
             dialect: &V2026_07_28,
             id,
-            method: known.name,
+            method: name,
             arrival,
             log_level: meta
                 .get(meta::LOG_LEVEL)
@@ -99,6 +100,8 @@ impl Dialect for V2026_07_28 {
             input_responses: None,
             request_state: None,
             round: 0,
+            extensions: None,
+            carried: None,
         };
         Ok((context, params))
     }
@@ -177,12 +180,20 @@ impl Dialect for V2026_07_28 {
         subscription::tell(id, event)
     }
 
+    fn tell_own(&self, id: &Id, method: &str, params: &Object, metadata: &Object) -> Vec<u8> {
+        subscription::tell_own(id, method, params, metadata)
+    }
+
     fn listened(&self, runtime: &Runtime, id: &Id) -> Vec<u8> {
         subscription::listened(id, &runtime.rendered(self).meta)
     }
 
     fn knows(&self, method: &str) -> bool {
         find(method).is_some()
+    }
+
+    fn extends(&self) -> bool {
+        true
     }
 
     fn shape_error<'a>(&self, error: &'a Error) -> Cow<'a, Error> {
@@ -199,4 +210,11 @@ impl Dialect for V2026_07_28 {
         }
         Cow::Borrowed(error)
     }
+}
+
+/// The name of a method that an extension adds.
+fn extended(runtime: &Runtime, method: &str) -> Option<&'static str> {
+    let extensions = runtime.extensions(&V2026_07_28)?;
+    let (at, method) = extensions.method(method)?;
+    Some(extensions.all[at].methods[method].name)
 }

@@ -1,6 +1,7 @@
 //! What is written in advance: discovery, the lists, and resources that never change.
 
 use super::{List, Rendered, VERSION, shape};
+use crate::extension::{Active, Extensions};
 use crate::json::{Json, Object, write_string};
 use crate::meta;
 use crate::page::Pages;
@@ -75,6 +76,12 @@ fn discover(settings: &Settings, registry: &Registry, meta: &[u8]) -> Vec<u8> {
     }
     out.extend_from_slice(br#"],"capabilities":{"#);
     shape::capabilities(settings, registry, &[], &mut out);
+    if let Some(active) = Active::of(&settings.extensions, VERSION) {
+        let all = &settings.extensions;
+        let active = &active;
+        let advertised = Extensions { all, active }.advertised();
+        shape::member("extensions", &advertised.to_vec(), &mut out);
+    }
     out.push(b'}');
     if let Some(instructions) = &settings.instructions {
         out.extend_from_slice(br#","instructions":"#);

@@ -24,15 +24,26 @@ pub(super) fn write(
     } = outcome;
     let mut given_meta = None;
     match (target, value) {
-        (Target::Matcher(_), _) => return Err(target.failed()),
-        (Target::Completion { .. }, Value::InputRequired { .. }) => {
-            let text = "Input-required result is not permitted for this operation";
-            return Err(Error::internal(text));
-        }
+        (
+            Target::Matcher(_) | Target::Negotiation(_) | Target::Selection(_) | Target::Event(_),
+            _,
+        ) => return Err(target.failed()),
+        (_, Value::InputRequired { .. }) if !target.may_ask() => return Err(not_permitted()),
         (_, Value::InputRequired { requests, state }) => {
             input_required(requests.as_deref(), state.as_deref(), context, out)?;
         }
-        (Target::Tool(_), value) => given_meta = tool(value, context, out)?,
+        (Target::Tool(_), value) => given_meta = tool(runtime, context, target, value, out)?,
+        (Target::Method(_), Value::Structured(object)) => {
+            given_meta = own(runtime, context, target, object, out)?;
+        }
+        (Target::Method(_) | Target::Layer(_), Value::Error(error)) => return Err(error.clone()),
+        (Target::Method(_) | Target::Layer(_), Value::Wire(object)) => {
+            given_meta = wire(runtime, context, target, object, out)?;
+        }
+        (Target::Layer(layer), value) if layer.is_around_tool() && outcome.named => {
+            given_meta = tool(runtime, context, target, value, out)?;
+        }
+        (Target::Method(_) | Target::Layer(_), _) => return Err(target.invalid_result()),
         (_, _) if outcome.is_of_tools() => return Err(target.wrong_kind()),
         (Target::Resource { at, uri }, value) => {
             let resource = &runtime.registry.resources[*at];
@@ -66,8 +77,10 @@ pub(super) fn write(
 
 /// Gives the `_meta` that the value brought along.
 fn tool<'a>(
-    value: &'a Value,
+    runtime: &Runtime,
     context: &Context,
+    target: &Target,
+    value: &'a Value,
     out: &mut Vec<u8>,
 ) -> Result<Option<&'a [u8]>, Error> {
     match value {
@@ -76,7 +89,7 @@ fn tool<'a>(
         Value::Structured(json) => structured(json, out)?,
         Value::Content(blocks) => content(blocks, out)?,
         Value::Raw(object) => return raw(object, out),
-        Value::Wire(object) => return wire(object, context, out),
+        Value::Wire(object) => return wire(runtime, context, target, object, out),
         Value::Error(error) => return Err(error.clone()),
         Value::Blob(_)
         | Value::InputRequired { .. }
@@ -197,15 +210,31 @@ fn raw<'a>(object: &'a [u8], out: &mut Vec<u8>) -> Result<Option<&'a [u8]>, Erro
     Ok(meta)
 }
 
-/// As [`raw`], but nothing is added. It is no way around the rules for input requests.
+/// As [`raw`], but nothing is added. It is no way around the rules for input requests, nor to a type of
+/// result that the client does not know.
 fn wire<'a>(
-    object: &'a [u8],
+    runtime: &Runtime,
     context: &Context,
+    target: &Target,
+    object: &'a [u8],
     out: &mut Vec<u8>,
 ) -> Result<Option<&'a [u8]>, Error> {
-    let members = outcome::members(object).ok_or_else(invalid_result)?;
+    let members = outcome::members(object).ok_or_else(|| target.invalid_result())?;
     if let Some((requests, has_state)) = outcome::asked(&members) {
+        if !target.may_ask() {
+            return Err(not_permitted());
+        }
         mrtr::admit(requests, has_state, context)?;
+    } else if let Some(kind) = outcome::own_type(&members) {
+        // MCP 2026-07-28, "result types": those that both sides declared, and no others.
+        let extensions = runtime.extensions(context.dialect);
+        let known = outcome::string(kind).is_some_and(|kind| {
+            extensions.is_some_and(|extensions| extensions.have_type(&kind, context))
+        });
+        if !known {
+            let text = "Result type is of no extension that the request declares";
+            return Err(Error::internal(text));
+        }
     }
     out.push(b'{');
     let mut meta = None;
@@ -216,6 +245,32 @@ fn wire<'a>(
         }
     }
     Ok(meta)
+}
+
+/// What a method of an extension gives: an object that is complete unless it says otherwise.
+fn own<'a>(
+    runtime: &Runtime,
+    context: &Context,
+    target: &Target,
+    object: &'a [u8],
+    out: &mut Vec<u8>,
+) -> Result<Option<&'a [u8]>, Error> {
+    let start = out.len();
+    let meta = wire(runtime, context, target, object, out)?;
+    let members = outcome::members(object).unwrap_or_default();
+    if !members.iter().any(|(key, _)| *key == b"resultType") {
+        let given = out.split_off(start + 1);
+        out.extend_from_slice(br#""resultType":"complete""#);
+        if !given.is_empty() {
+            out.push(b',');
+            out.extend_from_slice(&given);
+        }
+    }
+    Ok(meta)
+}
+
+fn not_permitted() -> Error {
+    Error::internal("Input-required result is not permitted for this operation")
 }
 
 fn input_required(

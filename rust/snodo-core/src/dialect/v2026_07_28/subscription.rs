@@ -26,6 +26,13 @@ pub(super) fn acknowledge(id: &Id, filter: &Filter) -> Vec<u8> {
         let uris = Json::Array(uris.map(Json::String).collect());
         shape::member("resourceSubscriptions", &uris.to_vec(), &mut out);
     }
+    for (key, value) in filter
+        .extensions
+        .iter()
+        .flat_map(|own| own.members().iter())
+    {
+        shape::member(key, &value.to_vec(), &mut out);
+    }
     out.extend_from_slice(b"}}}");
     out
 }
@@ -37,11 +44,31 @@ pub(super) fn tell(id: &Id, event: &Event) -> Vec<u8> {
         Change::PromptsList => ("notifications/prompts/list_changed", None),
         Change::ResourcesList => ("notifications/resources/list_changed", None),
         Change::Resource(uri) => ("notifications/resources/updated", Some(uri)),
+        // Its extension puts it into words.
+        Change::Extension(_) => return Vec::new(),
     };
     let mut out = open(method, id, &event.metadata);
     if let Some(uri) = uri {
         out.extend_from_slice(br#","uri":"#);
         write_string(uri, &mut out);
+    }
+    out.extend_from_slice(b"}}");
+    out
+}
+
+/// Something happened that an extension has words for. What it says in a `_meta` of its own is said too,
+/// but for the id.
+pub(super) fn tell_own(id: &Id, method: &str, params: &Object, metadata: &Object) -> Vec<u8> {
+    let mut said = match params.get("_meta") {
+        Some(Json::Object(said)) => said.clone(),
+        _ => Object::new(),
+    };
+    for (key, value) in metadata.iter() {
+        said.insert(key, value.clone());
+    }
+    let mut out = open(method, id, &said);
+    for (key, value) in params.iter().filter(|(key, _)| *key != "_meta") {
+        shape::member(key, &value.to_vec(), &mut out);
     }
     out.extend_from_slice(b"}}");
     out

@@ -1,0 +1,281 @@
+//! Calls that extensions have beside those of components: layers, which have something below them, and
+//! what is asked for a listener.
+
+use std::future::{Future, pending};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use snodo_core::call::{Call, Layer, Target};
+use snodo_core::context::Context;
+use snodo_core::error::Error;
+use snodo_core::pipeline::{self, Answer, Check, Step, Verdict};
+use snodo_core::subscription::{Event, Listen};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, sleep_until};
+
+use super::{End, Offer, Service, StopOnDrop, TIMED_OUT, Work, tell_of, time_for};
+use crate::cancel::{CancelToken, Reason};
+use crate::handler::{Place, Reply};
+use crate::rest::{Granted, Rest, What, Wish};
+use crate::voice::Voice;
+
+/// What runs below a layer, and who is told of it.
+struct Below<'a> {
+    began: Instant,
+    tell: Box<dyn FnOnce(Granted) + Send>,
+    running: Pin<Box<dyn Future<Output = Came> + Send + 'a>>,
+}
+
+/// What came of it.
+enum Came {
+    /// The layer is told this.
+    Granted(Granted),
+    /// The request ends with this: there was no time for it.
+    Over(Answer),
+    /// The layer does not want to know any more.
+    Unwanted,
+}
+
+impl Service {
+    /// Runs a layer, and below it what it asks for, in the layer's own place. The layer's time stands
+    /// still meanwhile, for what is below has its own. `None`: the client cancelled it.
+    ///
+    /// Boxed: few requests have layers, and the room of one is not to be in all.
+    pub(super) fn surround<'a>(
+        &'a self,
+        work: Work,
+        cancel: &'a CancelToken,
+        voice: Option<Voice>,
+    ) -> Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>> {
+        Box::pin(self.surrounded(work, cancel, voice))
+    }
+
+    async fn surrounded(
+        &self,
+        work: Work,
+        cancel: &CancelToken,
+        voice: Option<Voice>,
+    ) -> Option<Answer> {
+        let Work {
+            offer, call, place, ..
+        } = work;
+        let (context, target) = (call.context.clone(), call.target.clone());
+        let Target::Layer(layer) = &target else {
+            return Some(self.refuse(Some(&context.id), &Error::internal("Internal error")));
+        };
+        let refused = |message, verdict| {
+            tracing::warn!(
+                "{} {:?}: {message}",
+                target.noun(),
+                offer.runtime.name(&target)
+            );
+            let verdict = context.dialect.verdict(verdict);
+            Some(pipeline::refuse(
+                Some(&context.id),
+                &Error::internal(message),
+                verdict,
+            ))
+        };
+        let limit = time_for(&offer.runtime, &target);
+        let mut deadline = limit.map(|limit| Instant::now() + limit);
+        let place = match place {
+            Some(place) => place,
+            None => match self.wait_for_place(deadline, cancel).await {
+                Ok(place) => Arc::new(place),
+                Err(End::Refused(message, verdict)) => return refused(message, verdict),
+                Err(_) => return None,
+            },
+        };
+        let (rest, mut wishes) = Rest::new();
+        let shared = Some(Place::Shared(place.clone()));
+        let (reply, mut outcome) = Reply::new(cancel.clone(), voice.clone(), shared);
+        offer.call(call, reply.with_rest(rest));
+        let mut below: Option<Below<'_>> = None;
+        let outcome = loop {
+            let busy = below.is_some();
+            tokio::select! {
+                biased;
+                outcome = &mut outcome => {
+                    break outcome.unwrap_or_else(|_| target.terminated().into());
+                }
+                _ = cancel.stopped() => return None,
+                came = running(&mut below) => {
+                    let Some(Below { began, tell, .. }) = below.take() else { continue };
+                    deadline = deadline.map(|deadline| deadline + began.elapsed());
+                    match came {
+                        Came::Granted(granted) => tell(granted),
+                        Came::Unwanted => {}
+                        Came::Over(answer) => {
+                            cancel.cancel(Reason::Deadline);
+                            return Some(answer);
+                        }
+                    }
+                }
+                Some(Wish { what, cancel, done }) = wishes.recv(), if !busy => {
+                    let (offer, context) = (offer.clone(), context.clone());
+                    let (place, voice) = (place.clone(), voice.clone());
+                    let running = self.below(offer, context, layer, what, cancel, voice, place);
+                    below = Some(Below {
+                        began: Instant::now(),
+                        tell: done,
+                        running: Box::pin(running),
+                    });
+                }
+                () = passed(deadline), if !busy => {
+                    cancel.cancel(Reason::Deadline);
+                    return refused(TIMED_OUT, Verdict::Late);
+                }
+            }
+        };
+        if cancel.reason() == Some(Reason::Client) {
+            return None;
+        }
+        let answer = pipeline::finish(&offer.runtime, &context, &target, &outcome);
+        tell_of(&offer.runtime, &target, &outcome, &answer);
+        Some(answer)
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all that a layer shares with what is below it"
+    )]
+    async fn below(
+        &self,
+        offer: Arc<Offer>,
+        context: Arc<Context>,
+        layer: &Layer,
+        what: What,
+        cancel: CancelToken,
+        voice: Option<Voice>,
+        place: Arc<OwnedSemaphorePermit>,
+    ) -> Came {
+        let carried = match what {
+            What::Run(carried) => carried,
+            What::Check => return self.checked(&offer, &context, layer, &cancel, &place).await,
+        };
+        let answer = match pipeline::rest(&offer.runtime, &context, layer, carried) {
+            Step::Answer(answer) => Some(answer),
+            Step::Call(call) => {
+                let work = Work {
+                    offer,
+                    call,
+                    session: None,
+                    place: Some(place),
+                    span: None,
+                };
+                self.run_aloud(work, cancel, voice).await
+            }
+            Step::Ask(_) => None,
+        };
+        match answer {
+            None => Came::Unwanted,
+            Some(answer) => came(&context, answer),
+        }
+    }
+
+    async fn checked(
+        &self,
+        offer: &Offer,
+        context: &Arc<Context>,
+        layer: &Layer,
+        cancel: &CancelToken,
+        place: &Arc<OwnedSemaphorePermit>,
+    ) -> Came {
+        let _guard = StopOnDrop(cancel);
+        let mut check = pipeline::check(&offer.runtime, context, layer);
+        loop {
+            let call = match check {
+                Check::Call(call) => call,
+                Check::Runs => return Came::Granted(Ok(None)),
+                Check::Answer(answer) => return came(context, answer),
+            };
+            let (asker, target) = (call.context.clone(), call.target.clone());
+            let place = Some(place.clone());
+            let end = self.call(offer, call, cancel, None, Instant::now(), place);
+            match end.await {
+                End::Outcome(outcome) => {
+                    let step = pipeline::proceed(&offer.runtime, &asker, target, &outcome);
+                    check = step.into();
+                }
+                End::Refused(message, verdict) => {
+                    let error = Error::internal(message);
+                    return Came::Over(pipeline::refuse(Some(&context.id), &error, verdict));
+                }
+                End::Cancelled => return Came::Unwanted,
+            }
+        }
+    }
+
+    /// Runs what has to be run before it is known what a listener hears.
+    pub(crate) async fn settled(&self, mut listen: Listen) -> Result<Listen, Error> {
+        let offer = self.offer();
+        while let Some(call) = listen.before.take() {
+            let target = call.target.clone();
+            let outcome = self.aside(&offer, *call).await?;
+            listen = pipeline::heard(&offer.runtime, listen, target, &outcome)?;
+        }
+        Ok(listen)
+    }
+
+    /// The notification of an extension's event, in its words; `None`: there is nothing to say.
+    pub(crate) async fn worded(
+        &self,
+        context: Arc<Context>,
+        event: Arc<Event>,
+    ) -> Result<Option<Vec<u8>>, Error> {
+        let offer = self.offer();
+        let Some(call) = pipeline::event(&offer.runtime, &context, &event) else {
+            return Ok(None);
+        };
+        let outcome = self.aside(&offer, call).await?;
+        pipeline::told(&context, &event, &outcome)
+    }
+
+    /// Runs a call that is no request of its own.
+    async fn aside(
+        &self,
+        offer: &Offer,
+        call: Call,
+    ) -> Result<snodo_core::outcome::Outcome, Error> {
+        let cancel = CancelToken::new();
+        let _guard = StopOnDrop(&cancel);
+        let target = call.target.clone();
+        match self
+            .call(offer, call, &cancel, None, Instant::now(), None)
+            .await
+        {
+            End::Outcome(outcome) => Ok(outcome),
+            End::Refused(message, _) => {
+                tracing::warn!(
+                    "{} {:?}: {message}",
+                    target.noun(),
+                    offer.runtime.name(&target)
+                );
+                Err(Error::internal(message))
+            }
+            End::Cancelled => Err(target.terminated()),
+        }
+    }
+}
+
+/// What an answer from below is to the layer.
+fn came(context: &Context, answer: Answer) -> Came {
+    match answer.verdict {
+        Verdict::Busy | Verdict::Late | Verdict::Closing => Came::Over(answer),
+        _ => Came::Granted(pipeline::passed(context, &answer).map(Some)),
+    }
+}
+
+async fn running(below: &mut Option<Below<'_>>) -> Came {
+    match below {
+        Some(below) => below.running.as_mut().await,
+        None => pending().await,
+    }
+}
+
+async fn passed(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => pending().await,
+    }
+}
