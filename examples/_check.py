@@ -78,9 +78,9 @@ def talk(server: Server, tool: str, respond: Responder, **arguments: Any) -> dic
 
 
 @contextmanager
-def served(file: str) -> Iterator[str]:
+def served(file: str, *options: str) -> Iterator[str]:
     """Serve an example over HTTP while the body runs; gives its URL."""
-    command = [sys.executable, "-m", "snodo", "serve", file, "--port", "0"]
+    command = [sys.executable, "-m", "snodo", "serve", file, "--port", "0", *options]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:

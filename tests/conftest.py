@@ -45,8 +45,8 @@ def recorded() -> Iterator[None]:
     handle = Server.handle
 
     @functools.wraps(handle)
-    def overheard(self: Server, message: Any) -> Any:
-        answer = handle(self, message)
+    def overheard(self: Server, message: Any, **options: Any) -> Any:
+        answer = handle(self, message, **options)
         recording.handled(message, answer)
         return answer
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from . import elicit, extension, middleware, roots, sampling
+    from . import actors, auth, elicit, extension, middleware, roots, sampling
     from ._answer import Answer, InputRequest
     from ._arg import Arg
     from ._interview import Answers
@@ -18,6 +18,15 @@ if TYPE_CHECKING:
     from ._state import State
     from ._subscriptions import Filter, Source
     from ._tool import Tool
+    from .actors import (
+        Actor,
+        ActorError,
+        ActorName,
+        Supervisor,
+        ThreadActor,
+        actor_call,
+        actor_cast,
+    )
     from .context import current_context
     from .decorators import prompt, resource, tool
     from .dependencies import (
@@ -44,6 +53,9 @@ if TYPE_CHECKING:
     from .server import Cache, Server
 
 __all__ = [
+    "Actor",
+    "ActorError",
+    "ActorName",
     "Answer",
     "Answers",
     "Arg",
@@ -74,9 +86,15 @@ __all__ = [
     "Source",
     "State",
     "StaticResource",
+    "Supervisor",
     "Text",
+    "ThreadActor",
     "Tool",
     "ToolError",
+    "actor_call",
+    "actor_cast",
+    "actors",
+    "auth",
     "current_auth",
     "current_client_capabilities",
     "current_client_info",
@@ -101,6 +119,9 @@ __version__ = "0.1.0"
 
 # Names by the module they are in; the empty one says that they are modules themselves.
 _HOMES = {
+    "Actor": "actors",
+    "ActorError": "errors",
+    "ActorName": "actors",
     "Answer": "_answer",
     "Answers": "_interview",
     "Arg": "_arg",
@@ -131,9 +152,15 @@ _HOMES = {
     "Source": "_subscriptions",
     "State": "_state",
     "StaticResource": "_ready",
+    "Supervisor": "actors",
     "Text": "results",
+    "ThreadActor": "actors",
     "Tool": "_tool",
     "ToolError": "errors",
+    "actor_call": "actors",
+    "actor_cast": "actors",
+    "actors": "",
+    "auth": "",
     "current_auth": "dependencies",
     "current_client_capabilities": "dependencies",
     "current_client_info": "dependencies",

@@ -32,7 +32,8 @@ def execute(module: ModuleType, path: str) -> list[Wrong]:
         path: Its source.
 
     Returns:
-        What the wrong declarations raised, in the order of the file.
+        What the wrong declarations raised, in the order of the file; and of those of actor tools
+        that were not run, what can be told from how they are written.
     """
     with io.open_code(path) as file:
         tree = ast.parse(file.read(), path)
@@ -51,7 +52,11 @@ def execute(module: ModuleType, path: str) -> list[Wrong]:
             if error.name not in missing:
                 raise
             missing |= _made_by(statement)
-    return errors
+    from ._literal import unwritten
+
+    told = {getattr(error, "where", None) for error in errors}
+    # Those that no run came upon, in functions that were not called.
+    return errors + [error for error in unwritten(tree, path) if error.where not in told]
 
 
 def _made_by(statement: ast.stmt) -> set[str]:

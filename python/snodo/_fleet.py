@@ -148,6 +148,8 @@ class Fleet:
 
     def _start(self, place: _Place, now: float) -> None:
         report, told = os.pipe()
+        # Something that the worker started may have it open when the worker has ended.
+        os.set_blocking(report, False)
         worker = Worker(
             place.index, len(self._places), self._listening, told, os.getpid(), self._folder
         )
@@ -171,7 +173,10 @@ class Fleet:
 
     def _report(self, place: _Place) -> None:
         """Take what a worker says once it serves."""
-        said = os.read(place.report, 1 << 16)
+        try:
+            said = os.read(place.report, 1 << 16)
+        except BlockingIOError:
+            said = b""
         self._forget_report(place)
         if not said:
             return
@@ -312,12 +317,13 @@ def serve(
     Raises:
         OSError: If the address cannot be taken.
     """
-    from tempfile import mkdtemp
+    from tempfile import gettempdir, mkdtemp
 
     from ._snodo import listen
 
     listening, socket = listen(host=host, port=port, uds=uds)
-    folder = mkdtemp(prefix="snodo-")
+    # The path of a socket has room for a hundred characters.
+    folder = mkdtemp(prefix="snodo-", dir="/tmp" if len(gettempdir()) > 80 else None)
     # For the workers alone: what one of them seals the others have to open.
     os.environ.setdefault("SNODO_SECRET", os.urandom(32).hex())
     try:

@@ -6,6 +6,7 @@ from .errors import ConfigurationError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
     from typing import Any, Literal
 
 PROTOCOLS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -35,6 +36,7 @@ _COUNTS = (
 )
 _TIMES = (
     "head_timeout",
+    "authenticate_timeout",
     "body_timeout",
     "write_timeout",
     "eof_timeout",
@@ -293,6 +295,63 @@ def _check_source(source: Any) -> None:
         raise ConfigurationError(
             f"{name}.accept is a generator: return a Filter, or raise Error to refuse"
         )
+
+
+def checked_policy(
+    policy: Any, caches: Mapping[str, Cache]
+) -> tuple[Callable[..., Any], bool, str] | None:
+    """Check an authorization policy, and that no list that it filters may be shared."""
+    if policy is None:
+        return None
+    from ._policy import checked
+
+    made = checked(policy)
+    for option in ("tools_cache", "resources_cache", "prompts_cache"):
+        if caches[option].scope == "public":
+            raise ConfigurationError(
+                f'Server {option} cannot use scope "public" with an authorization policy: what one'
+                " caller sees another may not"
+            )
+    return made
+
+
+def checked_authenticator(authenticate: Any) -> tuple[Callable[..., Any], bool] | None:
+    """Check what says who sends an HTTP request."""
+    if authenticate is None:
+        return None
+    from ._identity import checked
+
+    return checked(authenticate)
+
+
+def environment_principal() -> bytes | None:
+    """Give who is at the other end of a pipe, as JSON, as ``SNODO_PRINCIPAL`` says; None if unset.
+
+    It is a JSON object or string, or plain text.
+
+    Raises:
+        ConfigurationError: If it is set and empty, or begins as an object and is none.
+    """
+    from os import environ
+
+    said = environ.get("SNODO_PRINCIPAL")
+    if said is None:
+        return None
+    from json import dumps, loads
+
+    if not said.strip():  # a template with a variable that nobody set
+        raise ConfigurationError("SNODO_PRINCIPAL is set but empty: give it a name, or unset it")
+    try:
+        principal = loads(said)
+    except ValueError:
+        if said.lstrip().startswith("{"):
+            raise ConfigurationError(
+                "SNODO_PRINCIPAL begins as a JSON object and is none"
+            ) from None
+        principal = said
+    if not isinstance(principal, (str, dict)):
+        principal = said  # digits may well be somebody's name
+    return dumps(principal).encode()
 
 
 def checked_cache(option: str, value: Any) -> Cache:

@@ -29,6 +29,17 @@ def report(kind: str, name: str, exception: BaseException) -> str:
     return identifier
 
 
+def crashed(actor: str, exception: BaseException, then: str) -> None:
+    """Log what ended an actor.
+
+    Args:
+        actor: Its name.
+        exception: What its handler raised.
+        then: What comes of it.
+    """
+    _log_exception(exception, "actor %r failed%s", actor, then)
+
+
 def stray(exception: BaseException, place: str) -> None:
     """Log an exception that nobody asked for and that ends nothing.
 

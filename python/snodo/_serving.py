@@ -37,7 +37,10 @@ _CLEANING = 0.2
 
 
 def handle(
-    runtime: Runtime, message: dict[str, Any] | bytes | str, lifespan: Lifespan | None
+    runtime: Runtime,
+    message: dict[str, Any] | bytes | str,
+    lifespan: Lifespan | None,
+    auth: Any = None,
 ) -> dict[str, Any] | None:
     """Serve one message in this process.
 
@@ -45,6 +48,7 @@ def handle(
         runtime: The frozen server.
         message: A JSON-RPC message, decoded or as text.
         lifespan: Entered before the first message, left when the process ends.
+        auth: Who sends it, as a JSON value.
 
     Returns:
         The decoded response; None for a notification.
@@ -58,7 +62,8 @@ def handle(
         with _starting:
             if not runtime.has_loop:  # somebody else may have been first
                 _background_loop(runtime, lifespan)
-    answer = runtime.handle(message)
+    principal = None if auth is None else json.dumps(auth, allow_nan=False).encode()
+    answer = runtime.handle(message, principal)
     return None if answer is None else json.loads(answer)
 
 
@@ -158,10 +163,15 @@ def stdio(
     on_started: Callable[[str], None] | None = None,
 ) -> Start:
     """Prepare to serve standard input and a duplicate of standard output; the result starts it."""
+    from ._options import environment_principal
+
     signals = signals and _on_main_thread()
+    principal = environment_principal()
 
     def begin() -> Serving:
-        return runtime.serve_stdio(input=_streams.take_stdin(), output=stdout_fd, signals=signals)
+        return runtime.serve_stdio(
+            input=_streams.take_stdin(), output=stdout_fd, principal=principal, signals=signals
+        )
 
     def start() -> Serving:
         serving = _owning_signals(begin) if signals else begin()

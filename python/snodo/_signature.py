@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from ._injection import Injection
     from ._layers import Layer
+    from ._snodo import ActorOperation
 
 
 class Slot(NamedTuple):
@@ -56,6 +57,8 @@ class ToolSpec(NamedTuple):
     """The application's own validator on structured content; may raise."""
     where: str = ""
     """``file:line`` of the declaration."""
+    operation: ActorOperation | None = None
+    """What an actor does for an actor tool, which the runtime has done without the function."""
     middleware: tuple[Layer, ...] = ()
     """What surrounds it, outermost first; what the server adds is not among it."""
     injection: Injection | None = None

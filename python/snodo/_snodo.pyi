@@ -6,6 +6,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Coroutine,
+    Generator,
     Iterable,
     Mapping,
     Sequence,
@@ -23,24 +24,32 @@ _T = TypeVar("_T")
 _J = TypeVar("_J", bound=str | float | list[Any] | dict[str, Any] | None)
 
 __all__ = [
+    "ActorOperation",
     "CallNext",
     "Context",
+    "Door",
     "Event",
     "Feed",
     "Exchange",
     "Hosted",
     "Hub",
     "KeyRing",
+    "Letter",
+    "Mailbox",
+    "Pending",
     "Porter",
     "Result",
     "Runtime",
     "Serving",
+    "ask_actor",
     "check_extensions",
     "check_hosted",
     "check_input_request",
     "check_input_response",
     "check_schema",
     "listen",
+    "tell_actor",
+    "unenforced_keyword",
     "uri_template_error",
     "uri_template_matches",
     "validate",
@@ -57,6 +66,174 @@ def check_schema(schema: bytes, output: bool) -> tuple[str, str] | None:
     Returns:
         None, or a JSON pointer to the fault and the reason.
     """
+
+def unenforced_keyword(schema: bytes) -> tuple[str, list[str]] | None:
+    """Name the first keyword of a schema that the basic validator would not enforce.
+
+    Returns:
+        None, or the keyword (``invalid schema`` where no schema is) and the keys that lead there.
+
+    Raises:
+        ValueError: If it is not JSON.
+    """
+
+def ask_actor(name: str, message: Any, timeout: float | None = None) -> Pending:
+    """Ask the actor that has this name. What goes wrong is raised by what is pending."""
+
+def tell_actor(name: str, message: Any) -> None:
+    """Tell the actor that has this name.
+
+    Raises:
+        ActorError: If there is none, or its mailbox is full.
+    """
+
+@final
+class Pending:
+    """Something that will be known, as the reply to an ask.
+
+    Awaited on any event loop, by any number of tasks, or waited for by threads.
+    """
+
+    def __new__(cls) -> Self: ...
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Wait for it without blocking the loop.
+
+        Raises:
+            ActorError: If an ask came to nothing.
+        """
+
+    def wait(self, timeout: float | None = None) -> Any:
+        """Block this thread until it is known, and give it.
+
+        Args:
+            timeout: Seconds; None for as long as it takes.
+
+        Raises:
+            ActorError: If an ask came to nothing.
+            TimeoutError: If it is not known in time.
+            RuntimeError: If an event loop runs on this thread, which would be held up.
+        """
+
+    def is_known(self) -> bool:
+        """Tell whether it is known."""
+
+    def result(self) -> Any:
+        """Give what is known.
+
+        Raises:
+            ActorError: If an ask came to nothing.
+            RuntimeError: If it is not known yet.
+        """
+
+    def _watch(self, door: Door, future: Future[None]) -> bool:
+        """Set the result of a future of the door's loop when it is known. False: it is already."""
+
+    def _settle(self, value: Any) -> None:
+        """Make it known."""
+
+@final
+class Door:
+    """The way onto an event loop from other threads. Made on the thread of that loop."""
+
+    def __new__(cls, event_loop: AbstractEventLoop) -> Self: ...
+
+@final
+class Letter:
+    """A message that an actor on a thread has taken."""
+
+    @property
+    def message(self) -> Any:
+        """What was sent."""
+
+    @property
+    def asks(self) -> bool:
+        """Whether somebody waits for a reply."""
+
+    def reply(self, value: Any) -> None:
+        """Say that it was handled, and what the reply is."""
+
+@final
+class Mailbox:
+    """What one incarnation of an actor is sent. Under its name until it is stopped or closed."""
+
+    def __new__(cls, name: str, capacity: int, door: Door | None = None) -> Self:
+        """Take a name.
+
+        Args:
+            name: Of the actor.
+            capacity: Messages that may wait.
+            door: Of the loop that it is read on; None for a thread.
+
+        Raises:
+            ConfigurationError: If a living actor has the name.
+        """
+
+    def ask(self, message: Any, timeout: float | None = None) -> Pending:
+        """Put a message in whose reply is pending from here on. Never raises `ActorError`."""
+
+    def tell(self, message: Any) -> None:
+        """Put a message in.
+
+        Raises:
+            ActorError: If it takes none any more, or is full.
+        """
+
+    def serve(self, actor: Any, event_loop: AbstractEventLoop) -> Awaitable[None]:
+        """Handle messages one after the other in the task that awaits this, until it is stopped.
+
+        Raises:
+            BaseException: What a handler raises; then everybody who waits was told.
+        """
+
+    def take(self) -> Letter | None:
+        """Block this thread until there is a message; None if there will be none any more."""
+
+    def stop(self) -> None:
+        """Give the name back and take no more messages. Those that wait are handled yet."""
+
+    def close(self) -> None:
+        """The actor is gone: fail whoever waits."""
+
+    def is_current(self) -> bool:
+        """Tell whether the calling code runs for a message of this actor."""
+
+@final
+class ActorOperation:
+    """What an actor tool does, fixed when it is declared."""
+
+    def __new__(
+        cls,
+        name: str,
+        target: str,
+        input_schema: bytes,
+        message: Any,
+        parameters: int,
+        *,
+        timeout_ms: int | None = None,
+        encode_reply: Callable[[Any], Any] | None = None,
+    ) -> Self:
+        """Fix it.
+
+        Args:
+            name: Of the tool, for the log.
+            target: Name of the actor.
+            input_schema: JSON text of the schema that arguments are held to.
+            message: What is sent, or with ``parameters`` the function that makes it.
+            parameters: 0, or how many of arguments and context that function takes.
+            timeout_ms: Milliseconds to wait for the reply; None for a cast.
+            encode_reply: Makes a JSON object of the reply; None if what was declared cannot.
+
+        Raises:
+            ValueError: If the schema is not accepted.
+        """
+
+    def __call__(self, arguments: Any, context: Any) -> Pending:
+        """Do it, outside of any server.
+
+        Returns:
+            The JSON object that is the structured content; or it raises `Error` where the builder
+            refuses, and `ActorError` with the text of a tool error for all else.
+        """
 
 def validate(schema: bytes, instance: bytes) -> list[tuple[str, str]]:
     """Check a JSON text against a schema text.
@@ -661,8 +838,8 @@ class Runtime:
     def detach_loop(self, event_loop: AbstractEventLoop) -> list[Task[Any]]:
         """Take the loop back, and give the tasks of its calls, cancelled."""
 
-    def handle(self, message: bytes) -> bytes | None:
-        """Serve one message; the answer, or None where there is none."""
+    def handle(self, message: bytes, principal: bytes | None = None) -> bytes | None:
+        """Serve one message of this principal (JSON); the answer, or None where there is none."""
 
     def serve_http(
         self,
@@ -685,7 +862,9 @@ class Runtime:
             ConfigurationError: If the path, an allow-list or a file of TLS cannot hold.
         """
 
-    def serve_stdio(self, *, input: int, output: int, signals: bool) -> Serving:
+    def serve_stdio(
+        self, *, input: int, output: int, principal: bytes | None, signals: bool
+    ) -> Serving:
         """Begin to serve two file descriptors, which are closed at the end."""
 
 @final

@@ -260,14 +260,9 @@ def _serve(options: argparse.Namespace) -> int:
 
     def started(url: str) -> None:
         lines = [(server._start_line(url), False)]
-        if not flags["stdio"] and flags["uds"] is None and not _is_loopback(flags["host"]):
-            lines.append(
-                (
-                    f"{flags['host']} is reachable from other machines and nothing asks callers who"
-                    " they are; put a proxy that does in front, or bind 127.0.0.1",
-                    True,
-                )
-            )
+        exposed = None if flags["stdio"] or flags["uds"] else server._exposed(url)
+        if exposed is not None:
+            lines.append((exposed, True))
         if worker is not None:
             worker.tell(lines)
             return
@@ -400,10 +395,6 @@ def _take_stdout() -> int:
         return take_stdout()
     except OSError:
         raise _Misuse("standard output is closed") from None
-
-
-def _is_loopback(host: str) -> bool:
-    return host in ("localhost", "::1", "[::1]") or host.startswith("127.")
 
 
 # --- inspect, call, check ----------------------------------------------------------------------

@@ -5,7 +5,8 @@ BaseException
 └── Exception
     ├── Error                 fails the JSON-RPC request: code, message, data
     ├── ToolError             a tool's own failure: a successful response with ``isError: true``
-    │   └── Declined          the user did not give what was asked for
+    │   ├── Declined          the user did not give what was asked for
+    │   └── ActorError        an actor did not take a message, or did not reply
     ├── RuntimeError
     │   └── LifespanError     the application's lifespan raised something
     └── ValueError
@@ -16,6 +17,7 @@ BaseException
 from __future__ import annotations
 
 __all__ = [
+    "ActorError",
     "Cancelled",
     "ConfigurationError",
     "DeclarationError",
@@ -202,6 +204,25 @@ class Declined(ToolError):
         return type(self), (self.action, self.message)
 
 
+class ActorError(ToolError):
+    """An actor did not take a message, or gave no reply to it.
+
+    Left alone it fails the tool that asked, with a fixed sentence that tells nothing of either.
+    """
+
+    reason: str
+    """``unavailable``, ``full``, ``timed out`` or ``failed``."""
+
+    def __init__(self, message: str = "Actor call failed", reason: str = "failed") -> None:
+        """Say it to the model and to programs."""
+        super().__init__(message)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Survive pickling with the reason."""
+        return type(self), (self.message, self.reason)
+
+
 class Cancelled(BaseException):
     """Nobody waits for the answer any more: the client left, cancelled, or the time is up.
 
@@ -221,6 +242,8 @@ class DeclarationError(ValueError):
     path: str
     reason: str
     advice: str
+    keyword: str | None = None
+    """The keyword of a schema that an actor tool does not take."""
 
     def __init__(
         self, where: str, component: str, label: str, path: str, reason: str, advice: str = ""

@@ -16,12 +16,14 @@ from .errors import ConfigurationError
 __all__ = ["Cache", "Server"]
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from os import PathLike
     from types import FrameType
     from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
+    from ._actor import ActorName
+    from ._actor_tool import Handler
     from ._asgi import App
     from ._changes import Changes
     from ._composing import Composer, Overrides
@@ -29,16 +31,37 @@ if TYPE_CHECKING:
     from ._guest import Guest
     from ._layers import Layer, Middleware
     from ._signature import ToolSpec
-    from ._snodo import Hub, Runtime
+    from ._snodo import Context, Hub, Runtime
     from ._subject import Declaration
     from ._subscriptions import Source
     from ._worker import Worker
+    from .auth import Component, Refusal, Request
+    from .errors import Error
     from .extension import Extension
 
     Secret: TypeAlias = bytes | str
+    Policy: TypeAlias = Callable[
+        [Literal["discovery", "invocation"], Component, Context],
+        Error | Awaitable[Error | None] | None,
+    ]
+    Principal: TypeAlias = str | dict[str, Any]
+    Verdict: TypeAlias = Principal | Refusal | None
+    Authenticator: TypeAlias = Callable[[Request], Verdict | Awaitable[Verdict]]
     F = TypeVar("F", bound=Callable[..., Any])
     Completer: TypeAlias = Callable[..., Any] | Sequence[str]
     L = TypeVar("L", bound=Callable[..., AbstractAsyncContextManager[Any] | AsyncIterator[Any]])
+
+    class PolicyLike(Protocol):
+        """Anything that decides who sees and uses a component."""
+
+        def authorize(
+            self,
+            phase: Literal["discovery", "invocation"],
+            component: Component,
+            context: Context,
+            /,
+        ) -> Error | Awaitable[Error | None] | None:
+            """Return None to allow; return or raise an Error to refuse."""
 
     class ValidatorLike(Protocol):
         """Anything that can hold a value to a schema."""
@@ -79,9 +102,9 @@ class Server:
         subscriptions: bool | Hub | Source = True,
         secret: Secret | Sequence[Secret | tuple[str, Secret]] | None = None,
         heartbeat: float | None = None,
-        authorize: Any = None,
+        authorize: Policy | PolicyLike | None = None,
         conceal_refusals: bool = False,
-        authenticate: Any = None,
+        authenticate: Authenticator | None = None,
         middleware: Sequence[Middleware] = (),
         extensions: Sequence[Extension] = (),
         instrument: Sequence[Any] = (),
@@ -119,9 +142,15 @@ class Server:
                 without it for one that this process makes up and nobody else knows.
             heartbeat: Seconds that a call may be silent before its progress is told again by
                 itself, to a client that asked for progress; None for never.
-            authorize: Says which components a request may see and use.
+            authorize: Says which components a request may see and use: a function of
+                ``(phase, component, context)``, plain or a coroutine, or an object with such a
+                method ``authorize``. ``phase`` is ``discovery`` or ``invocation``. None allows; an
+                `Error`, raised or returned, refuses; anything else is a fault of the policy.
             conceal_refusals: Whether what a request may not use looks to it as if it did not exist.
-            authenticate: Says who sends an HTTP request.
+            authenticate: Says who sends an HTTP request, before its body is read: a function of a
+                `snodo.auth.Request`, plain or a coroutine, that gives the principal, a string or a
+                dict of JSON values, which becomes ``context.auth``. None, or a `snodo.auth.Refusal`
+                raised or returned, refuses. See `snodo.auth.bearer` and `snodo.auth.api_key`.
             middleware: What surrounds every component, outermost first: functions of
                 ``(context, arguments, call_next)``, or pairs of one and a dict of its options.
             extensions: What is added to the protocol; of those that put something around requests
@@ -176,9 +205,11 @@ class Server:
             None if secret is None else _options.checked_secrets("Server secret", secret)
         )
         self._heartbeat = None if heartbeat is None else _options.seconds("heartbeat", heartbeat)
-        self._authorize = authorize
+        self._authorize = _options.checked_policy(authorize, self._caches)
+        if not isinstance(conceal_refusals, bool):
+            raise ConfigurationError("Server conceal_refusals must be a boolean")
         self._conceal_refusals = conceal_refusals
-        self._authenticate = authenticate
+        self._authenticate = _options.checked_authenticator(authenticate)
         self._middleware: tuple[Layer, ...] = ()
         if middleware != ():
             from . import _layers
@@ -347,6 +378,86 @@ class Server:
 
         return decorate
 
+    @overload
+    def actor_call(
+        self,
+        name: str,
+        /,
+        *,
+        target: str | ActorName,
+        input_schema: Mapping[str, Any],
+        message: Any,
+        encode_reply: Callable[[Any], Mapping[str, Any]],
+        description: str | None = None,
+        output_schema: Mapping[str, Any] | None = None,
+        timeout_ms: int = 5_000,
+    ) -> Handler: ...
+    @overload
+    def actor_call(
+        self,
+        name: str,
+        /,
+        *,
+        target: str | ActorName,
+        input_schema: Mapping[str, Any],
+        encode_reply: Callable[[Any], Mapping[str, Any]],
+        description: str | None = None,
+        output_schema: Mapping[str, Any] | None = None,
+        timeout_ms: int = 5_000,
+    ) -> Callable[[F], F]: ...
+    def actor_call(self, name: Any, /, **options: Any) -> Any:
+        """Declare a tool that asks an actor, as `snodo.actor_call`.
+
+        Without a ``message`` it is a decorator of the function that builds one.
+
+        Returns:
+            What the tool runs, or a decorator that gives the function back.
+
+        Raises:
+            DeclarationError: If any of it is wrong, or not written out.
+            ConfigurationError: If the name is taken or the server is in use.
+        """
+        from ._actor_tool import decorator
+
+        return decorator("call", self, name, options, sys._getframe(1))
+
+    @overload
+    def actor_cast(
+        self,
+        name: str,
+        /,
+        *,
+        target: str | ActorName,
+        input_schema: Mapping[str, Any],
+        message: Any,
+        description: str | None = None,
+    ) -> Handler: ...
+    @overload
+    def actor_cast(
+        self,
+        name: str,
+        /,
+        *,
+        target: str | ActorName,
+        input_schema: Mapping[str, Any],
+        description: str | None = None,
+    ) -> Callable[[F], F]: ...
+    def actor_cast(self, name: Any, /, **options: Any) -> Any:
+        """Declare a tool that tells an actor something, as `snodo.actor_cast`.
+
+        Without a ``message`` it is a decorator of the function that builds one.
+
+        Returns:
+            What the tool runs, or a decorator that gives the function back.
+
+        Raises:
+            DeclarationError: If any of it is wrong, or not written out.
+            ConfigurationError: If the name is taken or the server is in use.
+        """
+        from ._actor_tool import decorator
+
+        return decorator("cast", self, name, options, sys._getframe(1))
+
     def add(self, *definitions: Any) -> None:
         """Add components declared elsewhere.
 
@@ -429,7 +540,9 @@ class Server:
         self._lifespan = opener(manager, self, sys._getframe(1))
         return manager
 
-    def handle(self, message: dict[str, Any] | bytes | str) -> dict[str, Any] | None:
+    def handle(
+        self, message: dict[str, Any] | bytes | str, *, auth: Any = None
+    ) -> dict[str, Any] | None:
         """Serve one JSON-RPC message in this process: for tests, scripts and embedding.
 
         Tools run as they do when served: plain functions on threads, coroutines on an event loop in
@@ -437,12 +550,13 @@ class Server:
 
         Args:
             message: A request or notification, decoded or as JSON text.
+            auth: Who sends it, as a JSON value: ``context.auth``. Nothing is verified here.
 
         Returns:
             The decoded response; None for a notification.
 
         Raises:
-            TypeError: If the message is something else.
+            TypeError: If the message is something else, or ``auth`` is not JSON.
             RuntimeError: If the lifespan fails; what it raised is the cause.
         """
         given: object = message
@@ -451,7 +565,7 @@ class Server:
             raise TypeError(f"Server.handle takes one message as a dict, str or bytes, not {kind}")
         from . import _serving
 
-        return _serving.handle(self._runtime(), message, self._lifespan)
+        return _serving.handle(self._runtime(), message, self._lifespan, auth)
 
     def run(
         self,
@@ -594,7 +708,7 @@ class Server:
             legacy_sse=legacy_sse,
             uds=None if uds is None else str(uds),
             tls=_serving.tls_files(ssl_certfile, ssl_keyfile, ssl_keyfile_password, ssl_ca_certs),
-            on_started=on_started,
+            on_started=self._warn if on_started is None else on_started,
         )
         await _serving.serve(runtime, start, self._lifespan)
 
@@ -683,8 +797,28 @@ class Server:
         return function
 
     def _say(self, url: str) -> None:
-        if sys.stderr is not None:  # where `print` would take standard output instead
-            print(f"snodo: {self._start_line(url)}", file=sys.stderr, flush=True)
+        _print(self._start_line(url))
+        self._warn(url)
+
+    def _warn(self, url: str) -> None:
+        """Warn of a URL that anybody may use."""
+        exposed = self._exposed(url)
+        if exposed is not None:
+            _print(f"warning: {exposed}")
+
+    def _exposed(self, url: str) -> str | None:
+        """Say what is dangerous about serving there, if anything is."""
+        if self._authenticate is not None or "://127." in url or "://[::1]" in url:
+            return None
+        from urllib.parse import urlsplit
+
+        host = urlsplit(url).hostname
+        if not host:  # a socket of this machine
+            return None
+        return (
+            f"{host} is reachable from other machines and nothing asks callers who they are: give"
+            " Server(authenticate=...), put a proxy that does in front, or bind 127.0.0.1"
+        )
 
     def _start_line(self, url: str) -> str:
         """Say what is served, and where."""
@@ -822,6 +956,11 @@ class Server:
         from ._validator import held
 
         return [held(spec, self._validator) for spec in specs]
+
+
+def _print(text: str) -> None:
+    if sys.stderr is not None:  # where `print` would take standard output instead
+        print(f"snodo: {text}", file=sys.stderr, flush=True)
 
 
 def _has_middleware(components: Components) -> bool:

@@ -8,6 +8,9 @@ import sys
 import snodo
 
 NAMES = [
+    "Actor",
+    "ActorError",
+    "ActorName",
     "Answer",
     "Answers",
     "Arg",
@@ -38,9 +41,15 @@ NAMES = [
     "State",
     "Source",
     "StaticResource",
+    "Supervisor",
     "Text",
+    "ThreadActor",
     "Tool",
     "ToolError",
+    "actor_call",
+    "actor_cast",
+    "actors",
+    "auth",
     "current_auth",
     "current_client_capabilities",
     "current_client_info",

@@ -29,6 +29,7 @@ from driver import (
     SseHandshake,
     exchange,
     head,
+    initialize,
     read_reply,
     request,
     wait_until,
@@ -218,6 +219,11 @@ def test_health_is_told_beside_the_endpoint(shared: HttpServer, path: str) -> No
         ),
         ("import os\nos._exit(7)", 7, "ended with code 7 before it served"),
         ("import os\nos._exit(0)", 1, "ended with code 0 before it served"),
+        (
+            "import os, time\nos.fork() or time.sleep(2) or os._exit(0)\nos._exit(7)",
+            7,
+            "ended with code 7 before it served",
+        ),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", 1, "SIGKILL before it served"),
     ],
 )
@@ -564,6 +570,52 @@ def test_a_post_box_is_found_whichever_worker_is_asked(serve: Callable[..., Http
         client = SseHandshake(server)
         assert len({client.text("pid") for _ in range(6)}) == 1
         client.close()
+
+
+AUTHENTICATED = """
+import sys
+from snodo import Context, Server
+from snodo.auth import Refusal
+
+
+def authenticate(request):
+    print(f"asked by {request.peer[0]}", file=sys.stderr, flush=True)
+    name = request.headers.get("x-name")
+    return {"sub": name} if name else Refusal(message="Who?")
+
+
+server = Server("fleet", version="1.0.0", authenticate=authenticate)
+
+
+@server.tool
+def who(context: Context) -> str:
+    return context.auth["sub"]
+"""
+
+
+def test_who_sends_a_request_is_asked_once_and_known_to_every_worker(
+    serve: Callable[..., HttpServer],
+) -> None:
+    server = serve(AUTHENTICATED)
+    ada: dict[str, str | None] = {"X-Name": "Ada"}
+    opened = server.post(json.dumps(initialize("2025-11-25")).encode(), ada)
+    session = {
+        "Mcp-Session-Id": opened.headers["mcp-session-id"],
+        "MCP-Protocol-Version": "2025-11-25",
+    }
+    call = {"name": "who", "arguments": {}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    body = json.dumps(message).encode()
+    forged = "eyJwcmluY2lwYWwiOnsic3ViIjoiRXZlIn19"  # {"principal":{"sub":"Eve"}}
+    times = WORKERS * 4
+    for _ in range(times):
+        reply = server.post(body, session | ada | {"Snodo-Vouched": forged})
+        assert reply.json()["result"]["content"][0]["text"] == "Ada"
+    wait_for(server, "asked by 127.0.0.1", times + 1)
+    assert server.log().count("asked by") == times + 1
+    for _ in range(times):  # the session is Ada's, wherever it is asked for
+        assert server.post(body, session | {"X-Name": "Eve"}).status == 404
+        assert server.post(body, session | {"Snodo-Vouched": forged}).status == 401
 
 
 # Rounds and subscriptions of the stateless revision

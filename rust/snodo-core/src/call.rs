@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::json::Object;
 use crate::operation::Operation;
+use crate::policy::{Inquiry, Purpose};
 use crate::subscription::{Filter, Selection};
 
 /// A validated call of a component, ready for its handler.
@@ -44,6 +45,10 @@ pub enum Target {
     /// [`Value::Structured`](crate::outcome::Value::Structured): `true`, `false`, or an object of the
     /// strings it binds. What follows is [`crate::pipeline::proceed`]'s to say.
     Matcher(Box<Search>),
+    /// Whether the application's policy lets a request see or use components. The handler gives
+    /// [`Value::Decisions`](crate::outcome::Value::Decisions), or an error that is a fault of the
+    /// policy. What follows is [`crate::pipeline::proceed`]'s to say.
+    Policy(Box<Inquiry>),
     /// A prompt.
     Prompt(usize),
     /// Values for an argument.
@@ -162,6 +167,8 @@ pub struct Search {
     pub(crate) found: Option<(usize, Object)>,
     /// How many templates have been asked.
     pub(crate) next: usize,
+    /// What for.
+    pub(crate) purpose: Purpose,
 }
 
 /// What may become of a call that did not give what it should. The texts are the same for every
@@ -180,6 +187,9 @@ impl Target {
 
     /// The handler gave something that is no answer at all.
     pub fn invalid_result(&self) -> Error {
+        if matches!(self, Self::Policy(_)) {
+            return Error::internal(format!("{} returned an invalid decision", self.noun()));
+        }
         Error::internal(format!("{} returned an invalid result", self.noun()))
     }
 
@@ -197,6 +207,7 @@ impl Target {
             Self::Tool(_) => "Tool failed",
             Self::Resource { .. } | Self::Template { .. } => "Resource read failed",
             Self::Matcher(_) => "Resource matcher failed",
+            Self::Policy(_) => "Authorization policy failed",
             Self::Prompt(_) => "Prompt rendering failed",
             Self::Completion { .. } => "Completion failed",
             Self::Method(_) => "Extension method failed",
@@ -205,6 +216,15 @@ impl Target {
             Self::Selection(_) => "Extension subscription failed",
             Self::Event(_) => "Extension event failed",
         })
+    }
+
+    /// Whether its call may end in a change of the client's session.
+    pub fn settles(&self) -> bool {
+        match self {
+            Self::Matcher(search) => search.purpose == Purpose::Watch,
+            Self::Policy(inquiry) => inquiry.settles(),
+            _ => false,
+        }
     }
 
     /// The URI that is read.
@@ -221,6 +241,7 @@ impl Target {
             Self::Tool(_) => "Tool",
             Self::Resource { .. } | Self::Template { .. } => "Resource",
             Self::Matcher(_) => "Resource matcher",
+            Self::Policy(_) => "Authorization policy",
             Self::Prompt(_) => "Prompt",
             Self::Completion { .. } => "Completion",
             Self::Method(_) => "Extension method",
@@ -233,7 +254,10 @@ impl Target {
 
     /// Whether its outcome says what is to be called, and is no answer: part of the checks before.
     pub fn is_lookup(&self) -> bool {
-        matches!(self, Self::Matcher(_) | Self::Negotiation(_))
+        matches!(
+            self,
+            Self::Matcher(_) | Self::Policy(_) | Self::Negotiation(_)
+        )
     }
 
     /// Whether a request for more input may be the answer.

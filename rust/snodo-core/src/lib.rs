@@ -22,6 +22,7 @@ pub mod outcome;
 pub mod page;
 pub mod peer;
 pub mod pipeline;
+pub mod policy;
 pub mod registry;
 pub mod router;
 pub mod runtime;

@@ -112,6 +112,9 @@ pub const ACCESS_LINES: usize = 4096;
 /// to begin the end is still told.
 pub const EVENTS_PENDING: usize = 4096;
 
+/// Bytes of a verified identity, as JSON: every request and every session has one. More: HTTP 500.
+pub const PRINCIPAL_BYTES: usize = 16 << 10;
+
 /// Bytes of a URI that a session hears about: it is kept as long as the session. Longer: -32602.
 pub const WATCHED_URI_BYTES: usize = 2048;
 
@@ -136,6 +139,8 @@ pub struct Limits {
     pub head_timeout: Duration,
     /// Time for an HTTP body to arrive, from the end of its head. Later: HTTP 408.
     pub body_timeout: Duration,
+    /// Time to find out who sends an HTTP request. Longer: HTTP 504.
+    pub authenticate_timeout: Duration,
     /// Open HTTP connections. More: closed unread. A subscription holds one, so
     /// there are more of them than of [`Self::streams`].
     pub connections: usize,
@@ -190,6 +195,7 @@ impl Default for Limits {
             head_bytes: 32 << 10,
             head_timeout: Duration::from_secs(10),
             body_timeout: Duration::from_secs(10),
+            authenticate_timeout: Duration::from_secs(10),
             connections: 2048,
             streams: 1024,
             running: 1024,

@@ -175,22 +175,34 @@ pub enum Step {
     /// The request is answered.
     Answer(Answer),
     /// Run this, then `proceed` again. At most one such step for each template that matches by code of
-    /// its own, and one for the read itself.
+    /// its own, one for a policy, and one for the component itself.
     Call(Call),
+    /// Change the session, then answer.
+    Settle {
+        /// What of it.
+        change: Change,
+        /// What to answer.
+        answer: Answer,
+        /// What to answer instead if the session holds no more of it.
+        refused: Answer,
+    },
+    /// Whether the listener may hear of the URI that was asked about.
+    Heed(bool),
     /// Ask the client these, then go on with [`answered`]. Only where [`Context::asks`].
     Ask(Questions),
 }
 
-/// What follows on the call of `target`, which gave `outcome`: for a matcher that was asked the next
-/// call, for everything else the answer.
+/// What follows on the call of `target`, which gave `outcome`: for a matcher or a policy that was asked
+/// what was to be done next, for everything else the answer.
 pub fn proceed(
     runtime: &Runtime,
     context: &Arc<Context>,
     target: Target,
     outcome: &Outcome,
 ) -> Step {
-    let search = match target {
-        Target::Matcher(search) => *search,
+    let route = match target {
+        Target::Matcher(search) => router::resume(runtime, context, *search, outcome),
+        Target::Policy(inquiry) => router::decided(runtime, context, *inquiry, outcome),
         Target::Negotiation(negotiation) => {
             return extended::negotiated(runtime, context, *negotiation, outcome);
         }
@@ -199,14 +211,54 @@ pub fn proceed(
         }
         target => return Step::Answer(finish(runtime, context, &target, outcome)),
     };
-    match router::resume(runtime, search, outcome) {
-        Ok((target, arguments)) => Step::Call(Call {
-            target,
-            arguments,
-            context: context.clone(),
-        }),
-        Err(error) => Step::Answer(failed(context, &error)),
-    }
+    step(runtime, context, route)
+}
+
+/// Whether a listener may hear of this URI, where a policy has a say in it: a call to be run, or
+/// [`Step::Heed`]. An answer is the listener's, whose request fails.
+pub fn heed(runtime: &Runtime, context: &Arc<Context>, uri: String) -> Step {
+    step(runtime, context, router::listen(runtime, context, uri))
+}
+
+fn step(runtime: &Runtime, context: &Arc<Context>, route: Result<Route<'_>, Error>) -> Step {
+    let answer = match route {
+        Ok(Route::Run { target, arguments }) => {
+            return Step::Call(Call {
+                target,
+                arguments,
+                context: context.clone(),
+            });
+        }
+        Ok(Route::Settle(change)) => {
+            let (answer, refused) = settled(context);
+            return Step::Settle {
+                change,
+                answer,
+                refused,
+            };
+        }
+        Ok(Route::Heed(heard)) => return Step::Heed(heard),
+        Ok(Route::Ready(result)) => Ok(ready(&context.id, result)),
+        Ok(Route::Written(result)) => Ok(ready(&context.id, &result)),
+        Ok(Route::Known { target, value }) => {
+            let shaped = shape_result(runtime, context, &target, &value.into());
+            shaped.map(|body| Answer {
+                body,
+                verdict: Verdict::Result,
+            })
+        }
+        // These are known before anything is run.
+        Ok(Route::Listen(_) | Route::Open { .. }) => Err(Error::internal("Internal error")),
+        Err(error) => Err(error),
+    };
+    Step::Answer(answer.unwrap_or_else(|error| failed(context, &error)))
+}
+
+/// What to answer to a change of the session, and if it holds no more of it.
+fn settled(context: &Context) -> (Answer, Answer) {
+    let text = format!("A session watches at most {FILTER_URIS} URIs of {FILTER_BYTES} bytes");
+    let refused = failed(context, &Error::invalid_params(text));
+    (ready(&context.id, b"{}"), refused)
 }
 
 /// Shape: the answer to `context`'s request, whose call of `target` gave `outcome`.
@@ -293,12 +345,7 @@ fn routed(runtime: &Runtime, context: Context, operation: Operation) -> Result<P
             return Ok(Prepared::Open { answer, peer });
         }
         Route::Settle(change) => {
-            let answer = ready(&context.id, b"{}");
-            let text =
-                format!("A session watches at most {FILTER_URIS} URIs of {FILTER_BYTES} bytes");
-            let error = Error::invalid_params(text);
-            let verdict = dialect.verdict(Verdict::Error(error.code));
-            let refused = refuse(Some(&context.id), &error, verdict);
+            let (answer, refused) = settled(&context);
             return Ok(Prepared::Settle {
                 change,
                 answer,
@@ -306,6 +353,9 @@ fn routed(runtime: &Runtime, context: Context, operation: Operation) -> Result<P
             });
         }
         Route::Ready(result) => shape::response(&context.id, result),
+        Route::Written(result) => shape::response(&context.id, &result),
+        // Nobody has asked yet.
+        Route::Heed(_) => return Err(Error::internal("Internal error")),
         Route::Known { target, value } => shape_result(runtime, &context, &target, &value.into())?,
     };
     Ok(Prepared::Answer(Answer {

@@ -65,6 +65,10 @@ pub struct Settings {
     pub page_size: Option<usize>,
     /// Whether clients may listen for changes.
     pub subscriptions: bool,
+    /// Whether a policy of the application's is asked which components a request sees and uses.
+    pub authorized: bool,
+    /// Whether a component that it refuses looks as if it did not exist.
+    pub conceals_refusals: bool,
     /// Policy of `server/discover`.
     pub discover_cache: Cache,
     /// Policy of `tools/list`.
@@ -87,6 +91,16 @@ impl Settings {
         meta::check_implementation(&self.server_info)?;
         if self.page_size == Some(0) {
             return Err(SettingsError::PageSize);
+        }
+        let caches = [
+            ("tools_cache", self.tools_cache),
+            ("resources_cache", self.resources_cache),
+            ("prompts_cache", self.prompts_cache),
+        ];
+        for (name, cache) in caches {
+            if self.authorized && cache.scope == Scope::Public {
+                return Err(SettingsError::PublicCache(name));
+            }
         }
         if self.dialects.is_empty() {
             return Err(SettingsError::NoProtocol);
@@ -116,6 +130,12 @@ pub enum SettingsError {
     /// One would never be used.
     #[error("protocol revision {0} is enabled more than once")]
     RepeatedProtocol(&'static str),
+    /// What one caller may see another may not.
+    #[error("{0} cannot use scope \"public\" with an authorization policy")]
+    PublicCache(&'static str),
+    /// The same, of one resource or template by name.
+    #[error("resource {0:?} cannot be cached with scope \"public\" under an authorization policy")]
+    PublicReads(String),
     /// What it offers.
     #[error(transparent)]
     Registry(#[from] RegistryError),
@@ -154,6 +174,11 @@ impl Runtime {
         let versions = |dialect: &&'static dyn Dialect| Reverse(dialect.version());
         settings.dialects.sort_by_key(versions);
         let registry = Registry::build(components)?;
+        if settings.authorized
+            && let Some(name) = registry.shared()
+        {
+            return Err(SettingsError::PublicReads(name.to_owned()));
+        }
         let rendered = settings
             .dialects
             .iter()

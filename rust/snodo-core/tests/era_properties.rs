@@ -342,10 +342,12 @@ proptest! {
                     Step::Call(call) => prop_assert_eq!(call.context.round, 1),
                     Step::Answer(answer) => prop_assert!(is_response(&answer.body)),
                     Step::Ask(_) => prop_assert!(false, "asked twice"),
+                    step => prop_assert!(false, "{step:?}"),
                 }
             }
             Step::Answer(answer) => prop_assert!(is_response(&answer.body)),
             Step::Call(_) => prop_assert!(false, "called again"),
+            step => prop_assert!(false, "{step:?}"),
         }
     }
 }

@@ -50,7 +50,7 @@ fn read(runtime: &Runtime, uri: &str, answers: Vec<Outcome>) -> Result<Call, (St
         match proceed(runtime, &next.context, next.target, &answer) {
             Step::Call(call) => next = call,
             Step::Answer(answer) => return Err(text(answer)),
-            Step::Ask(questions) => panic!("nobody is asked: {questions:?}"),
+            step => panic!("nobody is asked: {step:?}"),
         }
     }
     assert!(

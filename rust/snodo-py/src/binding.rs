@@ -13,6 +13,7 @@ use snodo_core::json::{Json, Object};
 use crate::context::PyContext;
 use crate::convert::{object_to_python, to_python};
 use crate::lane::EventLoopLane;
+use crate::policy::Components;
 
 /// How a function wants its arguments.
 pub(crate) enum Passing {
@@ -24,6 +25,8 @@ pub(crate) enum Passing {
     Completer { takes_context: bool },
     /// `function(uri)`: a matcher.
     Uri,
+    /// `function(phase, components, context)`: a policy, which knows the components.
+    Policy(Box<Components>),
     /// `function(context, params, call_next)`: a layer, which runs on this loop.
     Layer(Arc<EventLoopLane>),
 }
@@ -54,6 +57,7 @@ impl Passing {
             Self::Slots(slots) => bind_slots(py, slots, arguments, context),
             Self::Raw => bind_raw(py, call, arguments, context),
             Self::Uri => bind_uri(py, call),
+            Self::Policy(components) => components.bind(call, context),
             Self::Layer(event_loop) => bind_layer(arguments, context, event_loop),
             Self::Completer { takes_context } => {
                 bind_completer(py, arguments, takes_context.then_some(context))

@@ -1,6 +1,6 @@
 //! A Python callable with its plan, and what its value becomes.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base64::Engine;
@@ -22,6 +22,8 @@ use crate::context::PyContext;
 use crate::convert::{self, Refusal, object_to_python, to_python};
 use crate::lane::ThreadLane;
 use crate::layers::Layers;
+use crate::operation::{Operation, PyOperation};
+use crate::policy::{self, Components, Policy};
 use crate::result::PyResultValue;
 use crate::telemetry::{Around, Entered};
 use crate::{error, imports};
@@ -78,8 +80,10 @@ pub(crate) struct PyCallable {
     output_null: bool,
     check_arguments: Option<Py<PyAny>>,
     check_output: Option<Py<PyAny>>,
+    /// What it does in the place of the function, where nothing surrounds that.
+    operation: Option<Arc<Operation>>,
     /// Its last call was seen holding up its thread; the next one is expected to.
-    pub(crate) slow: AtomicBool,
+    pub(crate) slow: Arc<AtomicBool>,
     terms: Terms,
 }
 
@@ -92,6 +96,8 @@ pub(crate) enum Kind {
     Completion,
     /// Of a template that matches by code of its own.
     Matcher,
+    /// What decides who sees and uses the others.
+    Policy,
     /// What an extension has to say.
     Extension,
 }
@@ -111,6 +117,9 @@ impl PyCallable {
             callable.output_null = spec.getattr("output_null")?.extract()?;
             callable.check_arguments = optional(spec, "check_arguments")?;
             callable.check_output = optional(spec, "check_output")?;
+        }
+        if kind == Kind::Tool && callable.is_bare() {
+            callable.operation = operation(spec)?;
         }
         Ok(callable)
     }
@@ -135,6 +144,18 @@ impl PyCallable {
             Passing::Uri,
             terms,
         )
+    }
+
+    /// Whether nothing surrounds the function, so that what it does may be done without it.
+    fn is_bare(&self) -> bool {
+        self.layers.is_none() && self.check_arguments.is_none() && self.check_output.is_none()
+    }
+
+    /// A policy, with the components it decides on.
+    pub(crate) fn policy(policy: Policy, components: Components, terms: &Terms) -> Self {
+        let Policy(function, is_async, name) = policy;
+        let passing = Passing::Policy(Box::new(components));
+        Self::new(function, is_async, name, Kind::Policy, passing, terms)
     }
 
     /// Reads what an extension of this name has to say: a function, and whether it is a coroutine.
@@ -177,7 +198,8 @@ impl PyCallable {
             output_null: false,
             check_arguments: None,
             check_output: None,
-            slow: AtomicBool::new(false),
+            operation: None,
+            slow: Arc::default(),
             terms: terms.clone(),
         }
     }
@@ -289,6 +311,9 @@ impl PyCallable {
     }
 
     fn outcome_of_value(&self, call: &Target, value: &Bound<'_, PyAny>) -> Outcome {
+        if self.kind == Kind::Policy {
+            return policy::decisions(call, &self.name, value);
+        }
         let outcome = self.value_of(call, value).unwrap_or_else(|refusal| {
             let error = call.invalid_result();
             let message = format!("{}: {refusal}", error.message);
@@ -315,6 +340,16 @@ impl PyCallable {
             return outcome;
         }
         error::outcome_of(py, self, &context.get().call().target, error)
+    }
+
+    /// What an actor does for it; then its function is not called.
+    pub(crate) fn operation(&self) -> Option<&Arc<Operation>> {
+        self.operation.as_ref()
+    }
+
+    /// Most bytes of a result.
+    pub(crate) fn result_bytes(&self) -> usize {
+        self.terms.result_bytes
     }
 
     /// The server's keys.
@@ -420,6 +455,13 @@ impl PyCallable {
     }
 }
 
+/// What an actor does for a tool, if one does.
+fn operation(spec: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Operation>>> {
+    let operation = spec.getattr("operation")?;
+    let operation = operation.cast::<PyOperation>().ok();
+    Ok(operation.map(|operation| operation.get().0.clone()))
+}
+
 /// Whether a value is what `elicit`, `sampling` or `roots` give, or a dict of it: both would pass as
 /// structured content.
 fn is_question(value: &Bound<'_, PyAny>) -> PyResult<bool> {
@@ -459,12 +501,5 @@ fn plain<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyAny>>
     match snodo_core::json::parse(text, &limits) {
         Ok(value) => to_python(py, &value),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
-    }
-}
-
-impl PyCallable {
-    /// Whether its calls are expected to hold up their thread.
-    pub(crate) fn expects_to_block(&self) -> bool {
-        self.slow.load(Ordering::Relaxed)
     }
 }

@@ -175,6 +175,7 @@ impl Declared {
         extensions: Installed,
         threads: &Arc<ThreadLane>,
         event_loop: &Arc<EventLoopLane>,
+        policy: Option<PyCallable>,
     ) -> PyHandler {
         let mut take = |owner: Owner| self.callables.remove(&owner);
         let tools = registry
@@ -222,6 +223,7 @@ impl Declared {
             prompts,
             completers,
             extensions,
+            policy: policy.map(Arc::new),
             threads: threads.clone(),
             event_loop: event_loop.clone(),
         }
@@ -240,6 +242,7 @@ pub(crate) struct PyHandler {
     prompts: Callables,
     completers: HashMap<(Completed, String), Arc<PyCallable>>,
     extensions: Installed,
+    policy: Option<Arc<PyCallable>>,
     threads: Arc<ThreadLane>,
     event_loop: Arc<EventLoopLane>,
 }
@@ -251,6 +254,7 @@ impl PyHandler {
             Target::Resource { at, .. } => self.resources[*at].as_ref(),
             Target::Template { at, .. } => self.templates[*at].as_ref(),
             Target::Matcher(search) => self.matchers[search.at].as_ref(),
+            Target::Policy(_) => self.policy.as_ref(),
             Target::Prompt(at) => self.prompts[*at].as_ref(),
             Target::Completion { of, argument } => self.completers.get(&(*of, argument.clone())),
             target => self.extensions.callable(target),
@@ -270,7 +274,9 @@ impl Handler for PyHandler {
             call,
             reply,
         };
-        if is_async {
+        if let Some(operation) = job.callable.operation().cloned() {
+            operation.begin(job, &self.threads);
+        } else if is_async {
             self.event_loop.push(job);
         } else {
             self.threads.push(job);

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyMappingProxy, PyString};
 use pyo3::{IntoPyObjectExt, intern};
-use snodo_core::call::Call;
+use snodo_core::call::{Call, Target};
 use snodo_core::context::{Context, Transport};
 use snodo_core::envelope::Id;
 use snodo_core::json::Object;
@@ -133,6 +133,13 @@ impl PyContext {
     }
 
     fn refuse_over(&self) -> PyResult<()> {
+        if let Of::Call(call, _) = &self.of
+            && matches!(call.target, Target::Policy(_))
+        {
+            let text =
+                "a policy decides by itself: it cannot ask the client, nor remember anything";
+            return Err(PyRuntimeError::new_err(text));
+        }
         if self.over.load(Ordering::Relaxed) {
             let text = "this request is over: ask with the context of the one being served";
             return Err(PyRuntimeError::new_err(text));

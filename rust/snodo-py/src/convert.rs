@@ -89,10 +89,20 @@ impl std::fmt::Display for Refusal {
 
 /// The compact JSON text of a Python value, if it fits.
 pub(crate) fn encode(value: &Bound<'_, PyAny>, limit: usize) -> Result<Vec<u8>, Refusal> {
+    encode_as(value, limit, false)
+}
+
+/// The same for a value that is JSON as it stands: dicts, lists, strings, numbers, booleans, `None`.
+pub(crate) fn encode_plain(value: &Bound<'_, PyAny>, limit: usize) -> Result<Vec<u8>, Refusal> {
+    encode_as(value, limit, true)
+}
+
+fn encode_as(value: &Bound<'_, PyAny>, limit: usize, plain: bool) -> Result<Vec<u8>, Refusal> {
     let mut encoder = Encoder {
         out: Vec::with_capacity(256),
         last: None,
         limit,
+        plain,
     };
     encoder.write(value, 0)?;
     Ok(encoder.out)
@@ -102,6 +112,8 @@ struct Encoder {
     out: Vec<u8>,
     /// Looked at before each value, so that one that would fill memory is given up in time.
     limit: usize,
+    /// Whether what only stands for JSON is refused.
+    plain: bool,
     /// The dataclass met last: lists of records are of one type.
     last: Option<(usize, Arc<Fields>)>,
 }
@@ -152,6 +164,8 @@ impl Encoder {
             self.array(list.iter(), depth)
         } else if let Ok(tuple) = value.cast::<PyTuple>() {
             self.array(tuple.iter(), depth)
+        } else if self.plain {
+            Err(Refusal::new(unfit(value)))
         } else if let Some(fields) = self.dataclass(value)? {
             self.record(value, &fields, depth)
         } else {

@@ -24,7 +24,12 @@ pub(crate) fn outcome_of(
     // Taken out whole: `value()` would leave the traceback behind.
     let exception = error.into_value(py).into_bound(py);
     // When its text or its fields cannot be read it is an exception like any other.
-    match known(&exception, call) {
+    let is_policy = matches!(call, Target::Policy(_));
+    match if is_policy {
+        Ok(None)
+    } else {
+        known(&exception, call)
+    } {
         Ok(Some(outcome)) => outcome,
         Ok(None) | Err(_) => unexpected(&exception, callable, call),
     }
@@ -174,7 +179,10 @@ fn unexpected(
     if let Some(told) = told {
         data.insert("exception", Json::String(told));
     }
-    let error = call.raised();
+    let error = match call {
+        Target::Policy(_) if !exception.is_instance_of::<PyException>() => call.terminated(),
+        call => call.raised(),
+    };
     if data.is_empty() {
         error.into()
     } else {

@@ -75,6 +75,22 @@ imported!(
     set_current: PyAny = "snodo.context", "_set_current"
 );
 imported!(
+    /// `Component(kind, name, uri, requested_uri, metadata)`: what a policy is asked about.
+    component: PyType = "snodo.auth", "Component"
+);
+imported!(
+    /// What an HTTP request says before its body.
+    auth_request: PyAny = "snodo._identity", "request"
+);
+imported!(
+    /// What is said to somebody who may not come in.
+    auth_refusal: PyType = "snodo.auth", "Refusal"
+);
+imported!(
+    /// `identified(identify, request, answer)`: a coroutine that answers who sends a request.
+    identified: PyAny = "snodo._identity", "identified"
+);
+imported!(
     /// What a handler raises when it notices that it is to stop.
     cancelled: PyType = "snodo.errors", "Cancelled"
 );
@@ -97,6 +113,26 @@ imported!(
 imported!(
     /// `track(context, items, total, message)`
     track: PyAny = "snodo._track", "track"
+);
+imported!(
+    /// Why an ask, a tell or an actor tool comes to nothing.
+    actor_error: PyType = "snodo.errors", "ActorError"
+);
+imported!(
+    /// `awaited(pending)`: a coroutine that gives what is pending.
+    awaited: PyAny = "snodo._actor", "awaited"
+);
+imported!(
+    /// `get` of the variable that tells which message of an actor is being handled.
+    handling: PyAny = "snodo._actor", "_handling"
+);
+imported!(
+    /// `set` of that variable.
+    set_handling: PyAny = "snodo._actor", "_set_handling"
+);
+imported!(
+    /// The running loop of this thread, or `None`.
+    any_running_loop: PyAny = "asyncio", "_get_running_loop"
 );
 imported!(
     get_ident: PyAny = "_thread", "get_ident"

@@ -4,6 +4,7 @@
 //! else, and no tokio thread ever attaches to the interpreter.
 
 mod asgi;
+mod authenticating;
 mod binding;
 mod callable;
 mod component;
@@ -18,6 +19,8 @@ mod layers;
 mod log;
 mod mrtr;
 mod next;
+mod operation;
+mod policy;
 mod result;
 mod schema;
 mod sealing;
@@ -44,13 +47,19 @@ mod _snodo {
     #[pymodule_export]
     use super::hub::{PyEvent, PyHub};
     #[pymodule_export]
+    use super::lane::actor::{PyDoor, PyLetter, PyMailbox, PyPending, ask_actor, tell_actor};
+    #[pymodule_export]
     use super::mrtr::{PyKeyRing, check_input_request, check_input_response};
     #[pymodule_export]
     use super::next::PyNext;
     #[pymodule_export]
+    use super::operation::PyOperation;
+    #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]
-    use super::schema::{check_schema, uri_template_error, uri_template_matches, validate};
+    use super::schema::{
+        check_schema, unenforced_keyword, uri_template_error, uri_template_matches, validate,
+    };
     #[pymodule_export]
     use super::server::{PyRuntime, listen};
     #[pymodule_export]

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use snodo_core::json::{self, Json};
 use snodo_core::limits::Limits;
 use snodo_core::registry::UriTemplate;
-use snodo_core::schema::{Schema, SchemaError, Validator};
+use snodo_core::schema::{Schema, SchemaError, Unenforced, Validator, enforced};
 
 /// The value of a JSON text, or a `ValueError` that does not quote it.
 pub(crate) fn read(text: &[u8]) -> PyResult<Json> {
@@ -27,6 +27,13 @@ pub(crate) fn check_schema(schema: &[u8], output: bool) -> Option<(String, Strin
     checked
         .err()
         .map(|SchemaError { path, reason }| (path, reason))
+}
+
+/// The first keyword of a schema that the basic validator would not enforce, and where, or `None`.
+#[pyfunction]
+pub(crate) fn unenforced_keyword(schema: &[u8]) -> PyResult<Option<(String, Vec<String>)>> {
+    let found = enforced(&read(schema)?).err();
+    Ok(found.map(|Unenforced { keyword, path }| (keyword, path)))
 }
 
 /// What is wrong with a value, as pairs of path and rule.

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use pyo3::exceptions::{PyOSError, PyRuntimeError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use snodo_core::context::{Arrival, Transport};
+use snodo_core::json::{self, Json};
+use snodo_core::limits::Limits;
 use snodo_core::runtime::Runtime;
 use snodo_server::beside::Beside;
 use snodo_server::bind::{BindError, HttpOptions, HttpServer};
@@ -27,11 +29,13 @@ use snodo_server::tls::TlsFiles;
 use snodo_server::transport::serve_stdio;
 use tokio::time::timeout;
 
-use crate::callable::{State, Terms};
+use crate::authenticating::PyAuthenticator;
+use crate::callable::{PyCallable, State, Terms};
 use crate::component::Declared;
 use crate::extension::Installed;
 use crate::hub::PyHub;
 use crate::lane::{EventLoopLane, ThreadLane};
+use crate::policy::Components;
 use crate::sealing::server_keys;
 use crate::serving::{
     Owner, Patience, PyServing, TURN, end_if_forked, orphaned, orphaned_by, stopped, tokio_runtime,
@@ -49,8 +53,8 @@ pub(crate) struct PyRuntime {
     options: Py<PyDict>,
     terms: Terms,
     has_coroutines: AtomicBool,
-    /// Whether events come from a source in Python, which is a coroutine too.
-    source_waits: bool,
+    /// Whether a source of events, a policy or what authenticates is a coroutine.
+    waits: bool,
     feed: Option<Py<PyFeed>>,
 }
 
@@ -91,12 +95,22 @@ impl PyRuntime {
                 hub.watch(&watching.telemetry);
             }
         }
-        let mut source_waits = false;
+        let mut waits = given.policy()?.is_some_and(|policy| policy.1);
+        if let Some((function, is_async)) = given.authenticator()? {
+            waits |= is_async;
+            service = service.with_authenticator(Arc::new(PyAuthenticator {
+                function: Arc::new(function),
+                is_async,
+                slow: Arc::default(),
+                threads: threads.clone(),
+                event_loop: event_loop.clone(),
+            }));
+        }
         if let Some(source) = given.source()? {
             service = if let Ok(hub) = source.cast::<PyHub>() {
                 service.with_source(Arc::new(hub.get().hub.clone()))
             } else {
-                source_waits = true;
+                waits = true;
                 service.with_source(Arc::new(Beside {
                     source: Arc::new(PySource {
                         source: Arc::new(source.unbind()),
@@ -109,7 +123,7 @@ impl PyRuntime {
         }
         Ok(Self {
             service: Arc::new(service),
-            source_waits,
+            waits,
             options: options.clone().unbind(),
             terms,
             threads,
@@ -155,7 +169,7 @@ impl PyRuntime {
     /// Whether anything needs an event loop.
     #[getter]
     fn has_coroutines(&self) -> bool {
-        self.source_waits || self.has_coroutines.load(Ordering::Relaxed)
+        self.waits || self.has_coroutines.load(Ordering::Relaxed)
     }
 
     /// Whether a loop runs the coroutines already.
@@ -193,14 +207,18 @@ impl PyRuntime {
         self.event_loop.detach(event_loop)
     }
 
-    /// Serves one message in this process: the answer, or `None` where there is none.
+    /// Serves one message in this process, of this principal if any (JSON): the answer, or `None` where
+    /// there is none.
+    #[pyo3(signature = (message, principal=None))]
     fn handle<'py>(
         &self,
         py: Python<'py>,
         message: &[u8],
+        principal: Option<&[u8]>,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let runtime = tokio_runtime()?;
-        let arrival = Arrival::new(Transport::Direct);
+        let mut arrival = Arrival::new(Transport::Direct);
+        arrival.principal = self::principal(principal)?;
         let prepared = py.detach(|| self.service.prepare(message, arrival));
         if matches!(prepared, Prepared::Work(_)) && self.event_loop.runs_here() {
             return Err(PyRuntimeError::new_err(
@@ -288,18 +306,20 @@ impl PyRuntime {
     }
 
     /// Begins to serve the two file descriptors, which it takes over.
-    #[pyo3(signature = (*, input, output, signals))]
+    #[pyo3(signature = (*, input, output, principal, signals))]
     fn serve_stdio(
         &self,
         py: Python<'_>,
         input: i32,
         output: i32,
+        principal: Option<&[u8]>,
         signals: bool,
     ) -> PyResult<PyServing> {
         #[expect(unsafe_code, reason = "Python hands over plain numbers")]
         // SAFETY: the caller made both with `os.dup` for this call and does not use them again.
         let (input, output) = unsafe { (File::from_raw_fd(input), File::from_raw_fd(output)) };
         let service = self.service.clone();
+        let principal = self::principal(principal)?;
         PyServing::start(
             py,
             None,
@@ -311,12 +331,19 @@ impl PyRuntime {
                         () = orphaned(), if signals => {}
                     }
                 };
-                serve_stdio(service, input, output, told)
+                serve_stdio(service, input, output, principal, told)
                     .await
                     .map_err(io::Error::other)
             },
         )
     }
+}
+
+/// Who is at the other end, as JSON.
+fn principal(text: Option<&[u8]>) -> PyResult<Option<Json>> {
+    let parsed = text.map(|text| json::parse(text, &Limits::default()));
+    let parsed = parsed.transpose();
+    parsed.map_err(|error| PyValueError::new_err(format!("principal: {error}")))
 }
 
 /// Takes an address for other processes to serve: its file descriptor, which is the caller's from here
@@ -421,7 +448,14 @@ fn offer(
     settings.extensions = std::mem::take(&mut extensions.definitions);
     let runtime = Runtime::new(settings, std::mem::take(&mut declared.definitions))
         .map_err(|error| configuration_error(options.py(), error))?;
+    let policy = match Options(options).policy()? {
+        Some(policy) => {
+            let known = Components::read(options.py(), &runtime.registry)?;
+            Some(PyCallable::policy(policy, known, terms))
+        }
+        None => None,
+    };
     let extended = extensions.has_coroutines();
-    let handler = declared.handler(&runtime.registry, extensions, threads, event_loop);
+    let handler = declared.handler(&runtime.registry, extensions, threads, event_loop, policy);
     Ok((Arc::new(runtime), Arc::new(handler), extended))
 }

@@ -14,6 +14,7 @@ use snodo_server::hub::Hub;
 use crate::convert::encode;
 use crate::hub::PyHub;
 use crate::imports;
+use crate::policy::Policy;
 use crate::telemetry::Watching;
 
 /// `ConfigurationError(text)`.
@@ -71,6 +72,8 @@ impl<'py> Options<'_, 'py> {
             heartbeat: self.heartbeat()?,
             page_size: self.get("page_size")?,
             subscriptions: self.source()?.is_some(),
+            authorized: self.policy()?.is_some(),
+            conceals_refusals: self.get("conceal_refusals")?.unwrap_or(false),
             discover_cache: self.cache("discover_cache")?,
             tools_cache: self.cache("tools_cache")?,
             resources_cache: self.cache("resources_cache")?,
@@ -84,6 +87,16 @@ impl<'py> Options<'_, 'py> {
     pub(crate) fn source(&self) -> PyResult<Option<Bound<'py, PyAny>>> {
         let source = self.0.get_item("subscriptions")?;
         Ok(source.filter(|source| !source.is_none()))
+    }
+
+    /// What decides who sees and uses the components.
+    pub(crate) fn policy(&self) -> PyResult<Option<Policy>> {
+        self.get("authorize")
+    }
+
+    /// What knows who sends an HTTP request: a function, and whether it gives an awaitable.
+    pub(crate) fn authenticator(&self) -> PyResult<Option<(Py<PyAny>, bool)>> {
+        self.get("authenticate")
     }
 
     /// The server's own hub.
@@ -201,6 +214,7 @@ fn set_limit(limits: &mut Limits, name: &str, value: &Bound<'_, PyAny>) -> PyRes
         "session_idle" => limits.session_idle = time()?,
         "answer_timeout" => limits.answer_timeout = time()?,
         "head_timeout" => limits.head_timeout = time()?,
+        "authenticate_timeout" => limits.authenticate_timeout = time()?,
         "body_timeout" => limits.body_timeout = time()?,
         "write_timeout" => limits.write_timeout = time()?,
         "eof_timeout" => limits.eof_timeout = time()?,

@@ -152,8 +152,8 @@ impl HttpServer {
             &options.allowed_origins,
         )?;
         let tls = options.tls.as_ref().map(TlsFiles::acceptor).transpose()?;
-        // What is handed over takes a connection more, to or from another process.
-        let each = if worker.is_some() { 3 } else { 1 };
+        // Each client may be handed over to another process, and as many may come from each of these.
+        let each = worker.as_ref().map_or(1, |it| usize::from(it.count) + 1);
         make_room(service.limits().connections.saturating_mul(each));
         let fleet = worker.map(|worker| Arc::new(Fleet::new(worker)));
         let path = &options.path;
@@ -291,11 +291,10 @@ impl Within {
         tokio::select! {
             Some(_) = self.connections.join_next() => {}
             (socket, _) = listener.accept() => {
-                if self.connections.len() < self.endpoint.limits().connections {
-                    let (endpoint, closing) = (self.endpoint.clone(), self.closing.clone());
-                    self.connections
-                        .spawn(connection::serve(socket, From::Worker, endpoint, closing));
-                }
+                // There are no more of them than the others have clients, which are counted there.
+                let (endpoint, closing) = (self.endpoint.clone(), self.closing.clone());
+                self.connections
+                    .spawn(connection::serve(socket, From::Worker, endpoint, closing));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! How messages arrive, wait, run and leave: tokio, axum, queues, deadlines. No Python in here.
 #![forbid(unsafe_code)]
 
+pub mod authenticate;
 pub mod beside;
 pub mod bind;
 pub mod cancel;

@@ -79,12 +79,18 @@ impl Listening {
             .before
             .is_some()
             .then(|| Arc::new(request.context.retained()));
-        let opening: Opening = if request.before.is_some() {
+        let guarded = service.is_authorized() && !request.filter.resource_subscriptions.is_empty();
+        let opening: Opening = if request.before.is_some() || guarded {
             let service = service.clone();
             Box::pin(async move {
                 let Listen {
-                    context, filter, ..
+                    context,
+                    mut filter,
+                    ..
                 } = service.settled(request).await?;
+                if guarded {
+                    filter = service.audible(filter, &context).await?;
+                }
                 open(source, filter, context, limit).await
             })
         } else {
@@ -155,6 +161,13 @@ impl Listening {
             let others = self.service.subscriptions().saturating_sub(1);
             telemetry.tell(&Told::Closed(&subscriber, others, why));
         }
+    }
+
+    /// It has not begun, so there is nothing to complete.
+    fn too_late(&mut self) -> Said {
+        let error = Error::internal("Server is shutting down");
+        let refusal = pipeline::refuse(Some(&self.id), &error, Verdict::Closing);
+        self.answer(refusal)
     }
 
     fn answer(&mut self, answer: Answer) -> Said {
@@ -239,12 +252,7 @@ impl Stream for Listening {
         let said = match &mut this.stage {
             Stage::Opening(opening) => match opening.as_mut().poll(task) {
                 Poll::Ready(opened) => this.opened(opened),
-                Poll::Pending if this.ending => {
-                    // It has not begun, so there is nothing to complete.
-                    let error = Error::internal("Server is shutting down");
-                    let refusal = pipeline::refuse(Some(&this.id), &error, Verdict::Closing);
-                    this.answer(refusal)
-                }
+                Poll::Pending if this.ending => this.too_late(),
                 Poll::Pending => return Poll::Pending,
             },
             Stage::Open(_) => ready!(this.poll_feed(task)),

@@ -1,5 +1,6 @@
 //! The walk: prepare → call → finish, once, for every transport.
 
+mod audible;
 mod extended;
 
 use std::future::Future;
@@ -22,6 +23,7 @@ use snodo_core::subscription::Listen;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
+use crate::authenticate::Authenticate;
 use crate::cancel::{CancelToken, Reason};
 use crate::executor::{Busy, Executor, Load};
 use crate::handler::{Handler, Place, Reply};
@@ -52,6 +54,7 @@ pub struct Service {
     limits: Limits,
     executor: Executor,
     source: Option<Arc<dyn Source>>,
+    pub(crate) authenticator: Option<Arc<dyn Authenticate>>,
     /// Places for subscriptions: they have none among the calls.
     streams: Arc<Semaphore>,
     /// Places for calls that wait for their client's answers, which have none among those that run. A
@@ -157,11 +160,12 @@ impl Work {
         self.call.context.wants_notices()
     }
 
-    /// The call is one of this session, whose client may be asked if the message says so. What it is
-    /// asked comes with the conversation.
+    /// The call is one of this session, which it may change, and whose client may be asked if the message
+    /// says so. What it is asked comes with the conversation.
     #[must_use]
     pub fn within(mut self, session: Arc<Session>) -> Self {
-        self.session = self.call.context.asks().then_some(session);
+        let concerned = self.call.context.asks() || self.call.target.settles();
+        self.session = concerned.then_some(session);
         self
     }
 
@@ -205,6 +209,7 @@ impl Service {
             limits,
             executor,
             source: None,
+            authenticator: None,
             streams: Arc::new(Semaphore::new(streams)),
             asking,
             telemetry: None,
@@ -230,6 +235,13 @@ impl Service {
     #[must_use]
     pub fn with_source(mut self, source: Arc<dyn Source>) -> Self {
         self.source = Some(source);
+        self
+    }
+
+    /// Lets nobody in over HTTP of whom this does not know who it is.
+    #[must_use]
+    pub fn with_authenticator(mut self, authenticator: Arc<dyn Authenticate>) -> Self {
+        self.authenticator = Some(authenticator);
         self
     }
 
@@ -476,7 +488,15 @@ impl Service {
                     tell_of(&offer.runtime, &target, &outcome, &answer);
                     return Some(answer);
                 }
-                Step::Ask(_) => {
+                Step::Settle {
+                    change,
+                    answer,
+                    refused,
+                } => {
+                    let done = session.is_none_or(|session| session.apply(change));
+                    return Some(if done { answer } else { refused });
+                }
+                Step::Ask(_) | Step::Heed(_) => {
                     let error = Error::internal("Internal error");
                     return Some(self.refuse(Some(&context.id), &error));
                 }
@@ -658,7 +678,8 @@ fn tell_of(runtime: &Runtime, target: &Target, outcome: &Outcome, answer: &Answe
         answer.verdict,
         Verdict::Error(code::INTERNAL_ERROR) | Verdict::Told(code::INTERNAL_ERROR)
     );
-    if withheld && !matches!(outcome.value, Value::Error(_)) {
+    let given = matches!(outcome.value, Value::Error(_) | Value::Decisions(_));
+    if withheld && !given {
         let name = runtime.name(target);
         let noun = target.noun();
         let why = pipeline::explain_output(runtime, target, outcome);

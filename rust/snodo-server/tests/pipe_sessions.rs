@@ -36,7 +36,7 @@ impl Pipe {
         let (reader, output_writer) = pipe().expect("a pipe");
         let file = |end: OwnedFd| File::from(end);
         let (from, to) = (file(input_reader.into()), file(output_writer.into()));
-        tokio::spawn(serve_stdio(service, from, to, std::future::pending()));
+        tokio::spawn(serve_stdio(service, from, to, None, std::future::pending()));
         let (lines, output) = unbounded_channel();
         std::thread::spawn(move || {
             for line in BufReader::new(reader).lines() {

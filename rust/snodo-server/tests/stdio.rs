@@ -50,6 +50,7 @@ impl Server {
             service,
             file(input_reader.into()),
             file(output_writer.into()),
+            None,
             async {
                 // A test that stops nothing keeps the sender to its end.
                 let _ = stopped.await;

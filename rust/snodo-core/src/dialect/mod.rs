@@ -20,7 +20,7 @@ use crate::call::Target;
 use crate::context::{Arrival, Context, Header, Headers};
 use crate::envelope::Id;
 use crate::error::{self, Error, Kind, code};
-use crate::json::{Json, Object};
+use crate::json::{Json, Object, write_string};
 use crate::meta;
 use crate::mrtr;
 use crate::notice::Notice;
@@ -299,35 +299,107 @@ impl Rendered {
     }
 }
 
-/// The pages of a list, written in advance.
+/// A list, written in advance: its pages, or where not everybody sees the same of it its entries.
 #[derive(Debug)]
 pub struct List {
+    frame: Frame,
     pages: Pages,
     results: Vec<Vec<u8>>,
+    entries: Vec<Vec<u8>>,
+}
+
+/// What is around the entries of a list.
+#[derive(Debug)]
+pub struct Frame {
+    /// The revision.
+    pub version: &'static str,
+    /// The method.
+    pub method: &'static str,
+    /// Entries in one page.
+    pub page_size: Option<usize>,
+    /// The result up to its entries.
+    pub head: Vec<u8>,
+    /// The result from behind its entries and the cursor on.
+    pub tail: Vec<u8>,
+}
+
+impl Frame {
+    fn pages<E: AsRef<[u8]>>(&self, entries: &[E]) -> Pages {
+        Pages::new(self.version, self.method, self.page_size, entries)
+    }
+
+    fn page<E: AsRef<[u8]>>(&self, entries: &[E], cursor: Option<&str>) -> Vec<u8> {
+        let bytes: usize = entries.iter().map(|entry| entry.as_ref().len() + 1).sum();
+        let mut out = Vec::with_capacity(self.head.len() + bytes + self.tail.len() + 128);
+        out.extend_from_slice(&self.head);
+        for (at, entry) in entries.iter().enumerate() {
+            if at > 0 {
+                out.push(b',');
+            }
+            out.extend_from_slice(entry.as_ref());
+        }
+        out.push(b']');
+        if let Some(cursor) = cursor {
+            out.extend_from_slice(br#","nextCursor":"#);
+            write_string(cursor, &mut out);
+        }
+        out.extend_from_slice(&self.tail);
+        out
+    }
 }
 
 impl List {
-    /// Cuts into pages; `write` makes the result of one out of its entries and its next cursor.
-    pub fn render<E: AsRef<[u8]>>(
-        pages: Pages,
-        entries: &[E],
-        write: impl Fn(&[E], Option<&str>) -> Vec<u8>,
-    ) -> Self {
-        let results = (0..pages.count())
-            .map(|page| {
-                write(
-                    &entries[pages.range(page)],
-                    pages.next_cursor(page).as_deref(),
-                )
-            })
-            .collect();
-        Self { pages, results }
+    /// Cuts into pages. `chosen`: a policy decides who sees which entries.
+    pub fn render(frame: Frame, entries: Vec<Vec<u8>>, chosen: bool) -> Self {
+        let pages = frame.pages(&entries);
+        let write = |page| {
+            let cursor = pages.next_cursor(page);
+            frame.page(&entries[pages.range(page)], cursor.as_deref())
+        };
+        let results = if chosen {
+            Vec::new()
+        } else {
+            (0..pages.count()).map(write).collect()
+        };
+        Self {
+            entries: if chosen { entries } else { Vec::new() },
+            results,
+            pages,
+            frame,
+        }
     }
 
     /// The result that a cursor stands for.
     pub fn open(&self, cursor: Option<&str>, cursor_bytes: usize) -> Result<&[u8], CursorError> {
         let page = self.pages.open(cursor, cursor_bytes)?;
         Ok(&self.results[page])
+    }
+
+    /// The result that a cursor stands for among the entries that are allowed. A cursor is of what was
+    /// seen when it was given: to whoever sees something else it has expired.
+    pub fn visible(
+        &self,
+        allowed: &[bool],
+        cursor: Option<&str>,
+        cursor_bytes: usize,
+    ) -> Result<Vec<u8>, CursorError> {
+        let both = self.entries.iter().zip(allowed);
+        let entries: Vec<&[u8]> = both
+            .filter_map(|(entry, allowed)| allowed.then_some(&**entry))
+            .collect();
+        let one = self
+            .frame
+            .page_size
+            .is_none_or(|size| entries.len() <= size);
+        if one && cursor.is_none() {
+            return Ok(self.frame.page(&entries, None));
+        }
+        let pages = self.frame.pages(&entries);
+        let page = pages.open(cursor, cursor_bytes)?;
+        let next = pages.next_cursor(page);
+        Ok(self
+            .frame
+            .page(&entries[pages.range(page)], next.as_deref()))
     }
 }
 

@@ -31,7 +31,8 @@ pub(crate) fn write_completion(
         | Value::Wire(_)
         | Value::InputRequired { .. }
         | Value::ResourceRead { .. }
-        | Value::PromptGet { .. } => return Err(target.wrong_kind()),
+        | Value::PromptGet { .. }
+        | Value::Decisions(_) => return Err(target.wrong_kind()),
     };
     let values = items(values)
         .filter(|values| values.iter().copied().all(is_string))

@@ -190,7 +190,8 @@ pub(crate) fn write_read(
         | Value::Wire(_)
         | Value::InputRequired { .. }
         | Value::PromptGet { .. }
-        | Value::Completion { .. } => return Err(Unfit::Kind),
+        | Value::Completion { .. }
+        | Value::Decisions(_) => return Err(Unfit::Kind),
     }
     Ok(())
 }

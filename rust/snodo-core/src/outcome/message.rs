@@ -34,7 +34,8 @@ pub(crate) fn write_messages(value: &Value, out: &mut Encoded) -> Result<(), Unf
         | Value::Wire(_)
         | Value::InputRequired { .. }
         | Value::ResourceRead { .. }
-        | Value::Completion { .. } => return Err(Unfit::Kind),
+        | Value::Completion { .. }
+        | Value::Decisions(_) => return Err(Unfit::Kind),
     }
     Ok(())
 }

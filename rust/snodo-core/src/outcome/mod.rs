@@ -91,6 +91,8 @@ pub enum Value {
         /// Whether there are more.
         has_more: Option<bool>,
     },
+    /// A policy's decisions: a refusal or nothing for each component it was asked about.
+    Decisions(Vec<Result<(), Error>>),
     /// The request fails with this error.
     Error(Error),
 }

@@ -229,7 +229,7 @@ impl From<Step> for Check {
     fn from(step: Step) -> Self {
         match step {
             Step::Call(call) if call.target.is_lookup() => Self::Call(call),
-            Step::Call(_) | Step::Ask(_) => Self::Runs,
+            Step::Call(_) | Step::Ask(_) | Step::Settle { .. } | Step::Heed(_) => Self::Runs,
             Step::Answer(answer) => Self::Answer(answer),
         }
     }

@@ -7,8 +7,10 @@ use crate::dialect::{self, Dialect};
 use crate::envelope::Id;
 use crate::json::{Json, Object};
 use crate::meta::Trace;
+use crate::operation::Listed;
 use crate::outcome;
 use crate::pipeline::{Answer, Verdict};
+use crate::policy::{Inquiry, Phase, Subject};
 use crate::registry::Registry;
 use crate::runtime::Runtime;
 
@@ -91,10 +93,30 @@ impl Gist {
                 Completed::Prompt(_) => "prompt",
                 Completed::Template(_) => "resource_template",
             },
+            Target::Policy(inquiry) => return self.asked_about(registry, inquiry),
             // Which component it is in the end is not known yet, or it is none.
             _ => return,
         };
         let name = registry.name(target).to_owned();
+        self.component = Some(Component { kind, name });
+    }
+}
+
+impl Gist {
+    fn asked_about(&mut self, registry: &Registry, inquiry: &Inquiry) {
+        let [Subject { of, at, .. }] = inquiry.subjects[..] else {
+            return;
+        };
+        if inquiry.phase == Phase::Discovery {
+            return; // a list may have one entry
+        }
+        let (kind, name) = match of {
+            Listed::Tools => ("tool", registry.tools[at].name.as_str()),
+            Listed::Prompts => ("prompt", registry.prompts[at].name.as_str()),
+            Listed::Resources => ("resource", registry.resources[at].name()),
+            Listed::Templates => ("resource_template", registry.templates[at].name()),
+        };
+        let name = name.to_owned();
         self.component = Some(Component { kind, name });
     }
 }

@@ -31,6 +31,7 @@ pub fn explain_output(runtime: &Runtime, target: &Target, outcome: &Outcome) -> 
     match (target, &outcome.value) {
         (
             Target::Matcher(_)
+            | Target::Policy(_)
             | Target::Completion { .. }
             | Target::Method(_)
             | Target::Negotiation(_)
@@ -103,6 +104,7 @@ fn promised(value: &Value) -> Option<Result<&[u8], &'static str>> {
         Value::ResourceRead { .. } => "the contents of a resource",
         Value::PromptGet { .. } => "the messages of a prompt",
         Value::Completion { .. } => "a completion",
+        Value::Decisions(_) => "the decisions of a policy",
     };
     Some(Err(instead))
 }

@@ -21,7 +21,9 @@ pub use uri_template::{UriTemplate, UriTemplateError};
 
 use crate::call::{Completed, Target};
 use crate::json::Object;
-use crate::operation::Feature;
+use crate::operation::{Feature, Listed};
+use crate::policy::Subject;
+use crate::runtime::{Cache, Scope};
 use completable::check_completions;
 
 /// What a registry is built from, in any order.
@@ -157,6 +159,7 @@ impl Registry {
             Target::Resource { at, .. } => self.resources[*at].name(),
             Target::Template { at, .. } => self.templates[*at].name(),
             Target::Matcher(search) => self.templates[search.at].name(),
+            Target::Policy(inquiry) => inquiry.used().map_or("", |of| self.name_of(of)),
             Target::Prompt(at) => &self.prompts[*at].name,
             Target::Completion { of, .. } => match of {
                 Completed::Prompt(at) => &self.prompts[*at].name,
@@ -169,6 +172,37 @@ impl Registry {
         }
     }
 
+    /// What a component that a policy is asked about is called.
+    fn name_of(&self, subject: &Subject) -> &str {
+        match subject.of {
+            Listed::Tools => &self.tools[subject.at].name,
+            Listed::Resources => self.resources[subject.at].name(),
+            Listed::Templates => self.templates[subject.at].name(),
+            Listed::Prompts => &self.prompts[subject.at].name,
+        }
+    }
+
+    /// A resource or template whose reads may be shared by everybody.
+    pub(crate) fn shared(&self) -> Option<&str> {
+        let resources = self.resources.iter();
+        let resources = resources.map(|resource| (resource.cache, resource.name()));
+        let templates = self.templates.iter();
+        let templates = templates.map(|template| (template.cache, template.name()));
+        let is_public = |cache: Option<Cache>| cache.is_some_and(|it| it.scope == Scope::Public);
+        let mut all = resources.chain(templates);
+        all.find_map(|(cache, name)| is_public(cache).then_some(name))
+    }
+
+    /// How many components a list has.
+    pub(crate) fn count(&self, of: Listed) -> usize {
+        match of {
+            Listed::Tools => self.tools.len(),
+            Listed::Resources => self.resources.len(),
+            Listed::Templates => self.templates.len(),
+            Listed::Prompts => self.prompts.len(),
+        }
+    }
+
     /// Longest run of a call in ms; `None` for the server's default.
     pub fn timeout_ms(&self, target: &Target) -> Option<u64> {
         match target {
@@ -176,6 +210,15 @@ impl Registry {
             Target::Resource { at, .. } => self.resources[*at].timeout_ms,
             Target::Template { at, .. } => self.templates[*at].timeout_ms,
             Target::Matcher(search) => self.templates[search.at].timeout_ms,
+            Target::Policy(inquiry) => {
+                let Subject { of, at, .. } = inquiry.used()?;
+                match of {
+                    Listed::Tools => self.tools[*at].timeout_ms,
+                    Listed::Resources => self.resources[*at].timeout_ms,
+                    Listed::Templates => self.templates[*at].timeout_ms,
+                    Listed::Prompts => self.prompts[*at].timeout_ms,
+                }
+            }
             Target::Prompt(at) => self.prompts[*at].timeout_ms,
             Target::Completion { of, .. } => match of {
                 Completed::Prompt(at) => self.prompts[*at].timeout_ms,

@@ -1,5 +1,6 @@
 //! Whose argument is to be completed, and whether its values are known here.
 
+use super::policy::unknown_reference;
 use super::{Route, with_member};
 use crate::call::{Completed, Target};
 use crate::error::{self, Error};
@@ -8,7 +9,21 @@ use crate::operation::{Completion, Reference};
 use crate::registry::Completable;
 use crate::runtime::Runtime;
 
-pub(super) fn complete<'a>(runtime: &Runtime, completion: Completion) -> Result<Route<'a>, Error> {
+/// Whose argument it is.
+pub(super) fn find(runtime: &Runtime, reference: &Reference) -> Result<Completed, Error> {
+    let registry = &runtime.registry;
+    let of = match reference {
+        Reference::Prompt(name) => registry.find_prompt(name).map(Completed::Prompt),
+        Reference::Template(text) => registry.find_template(text).map(Completed::Template),
+    };
+    of.ok_or_else(|| unknown_reference(reference))
+}
+
+pub(super) fn complete<'a>(
+    runtime: &Runtime,
+    of: Completed,
+    completion: Completion,
+) -> Result<Route<'a>, Error> {
     let Completion {
         of: reference,
         argument,
@@ -16,19 +31,6 @@ pub(super) fn complete<'a>(runtime: &Runtime, completion: Completion) -> Result<
         arguments,
     } = completion;
     let registry = &runtime.registry;
-    let of = match &reference {
-        Reference::Prompt(name) => registry.find_prompt(name).map(Completed::Prompt),
-        Reference::Template(text) => registry.find_template(text).map(Completed::Template),
-    };
-    let of = of.ok_or_else(|| match &reference {
-        Reference::Prompt(name) => {
-            let text = format!("Unknown completion prompt: {}", error::excerpt(name));
-            Error::invalid_params(text)
-        }
-        Reference::Template(text) => {
-            Error::invalid_params("Unknown completion resource template").with_uri(text)
-        }
-    })?;
     let completable = registry
         .completions(of)
         .iter()

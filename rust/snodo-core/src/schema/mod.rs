@@ -5,6 +5,7 @@ mod check;
 mod compile;
 mod equal;
 mod mirror;
+mod narrow;
 mod node;
 mod pattern;
 mod rule;
@@ -17,6 +18,7 @@ mod walk;
 use jsonschema::Draft;
 
 pub use mirror::{Mirror, MirrorKind};
+pub use narrow::{Unenforced, enforced};
 
 use self::basic::Basic;
 pub(crate) use self::basic::compare;
@@ -178,6 +180,19 @@ impl Schema {
         } else {
             Err(validate::text(&failures))
         }
+    }
+
+    /// The first rule that these arguments break, without telling where.
+    pub fn broken_rule(&self, arguments: &Object) -> Option<String> {
+        let failure = match &self.checker {
+            Checker::Full(full) => full
+                .failures(View::object(arguments), |_| true)
+                .into_iter()
+                .next(),
+            Checker::Basic(basic) => basic.check_object(arguments).err(),
+            Checker::Open => None,
+        };
+        failure.map(|failure| failure.rule)
     }
 
     /// What is missing, and which names may stand for it.

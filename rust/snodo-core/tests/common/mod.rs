@@ -76,6 +76,8 @@ pub fn settings() -> Settings {
         tools_cache: Cache::default(),
         resources_cache: Cache::default(),
         prompts_cache: Cache::default(),
+        authorized: false,
+        conceals_refusals: false,
         extensions: Vec::new(),
         subscriptions: false,
     }

@@ -390,14 +390,18 @@ impl Run {
     }
 }
 
-enum Step<'py> {
+/// How far a coroutine went.
+pub(super) enum Step<'py> {
     Yielded(Bound<'py, PyAny>),
     Returned(Bound<'py, PyAny>),
 }
 
 /// `coroutine.send(value)` without making an exception of the returned value.
 #[expect(unsafe_code, reason = "PyO3 has a safe wrapper for iterators only")]
-fn send<'py>(coroutine: &Bound<'py, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<Step<'py>> {
+pub(super) fn send<'py>(
+    coroutine: &Bound<'py, PyAny>,
+    value: &Bound<'_, PyAny>,
+) -> PyResult<Step<'py>> {
     let py = coroutine.py();
     let mut result = std::ptr::null_mut();
     // SAFETY: attached to the interpreter (`py`); both objects are alive; `result` is written with a

@@ -3,6 +3,7 @@
 //! A plain function goes to [`ThreadLane`], a coroutine to [`EventLoopLane`]; which, is decided when
 //! it is registered. Lanes take jobs from any thread without touching the interpreter.
 
+pub(crate) mod actor;
 mod event_loop;
 mod thread;
 

@@ -48,25 +48,29 @@ pub(crate) struct ThreadLane {
     this: Weak<ThreadLane>,
 }
 
-/// What a thread takes from the queue.
-enum Work {
+/// What is run.
+enum Task {
     Call(Job),
-    /// Something that a coroutine of this callable waits for.
-    Errand(Arc<PyCallable>, Py<PyAny>),
+    Errand(Arc<AtomicBool>, Errand),
 }
 
-impl Work {
-    fn callable(&self) -> &Arc<PyCallable> {
+/// Something that somebody else waits for, who learns from it what became of it. It is told whether the
+/// process is about to end.
+type Errand = Box<dyn FnOnce(Python<'_>, &AtomicBool) + Send>;
+
+impl Task {
+    /// Whether the last run of this kind was seen holding up its thread.
+    fn slow(&self) -> &Arc<AtomicBool> {
         match self {
-            Self::Call(job) => &job.callable,
-            Self::Errand(callable, _) => callable,
+            Self::Call(job) => &job.callable.slow,
+            Self::Errand(slow, _) => slow,
         }
     }
 }
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<Work>,
+    queue: VecDeque<Task>,
     /// One for each thread that lives; `None` where a thread has ended.
     seats: Vec<Option<Seat>>,
     threads: usize,
@@ -83,7 +87,7 @@ struct Seat {
     /// Counts calls; a call is held up when the watch sees the same number twice.
     calls: u64,
     seen: u64,
-    running: Option<Arc<PyCallable>>,
+    running: Option<Arc<AtomicBool>>,
     /// Python's number of the thread.
     ident: c_long,
     /// When it began, for a tool that is expected to block.
@@ -104,17 +108,27 @@ impl ThreadLane {
 
     /// Queues a call. Never blocks and never attaches.
     pub(crate) fn push(&self, job: Job) {
-        self.queue(Work::Call(job));
+        self.queue(Task::Call(job));
+    }
+
+    /// Queues something else. `slow`: it was seen holding up its thread, and is expected to again.
+    pub(crate) fn errand<F: FnOnce(Python<'_>) + Send + 'static>(
+        &self,
+        slow: Arc<AtomicBool>,
+        what: F,
+    ) {
+        self.queue(Task::Errand(slow, Box::new(|py, _| what(py))));
     }
 
     /// Queues a function of no argument that a coroutine of this callable waits for.
     pub(crate) fn run(&self, callable: &Arc<PyCallable>, function: Py<PyAny>) {
-        self.queue(Work::Errand(callable.clone(), function));
+        let what = move |py: Python<'_>, ending: &AtomicBool| run_errand(py, &function, ending);
+        self.queue(Task::Errand(callable.slow.clone(), Box::new(what)));
     }
 
-    fn queue(&self, work: Work) {
+    fn queue(&self, task: Task) {
         let mut state = self.lock();
-        state.queue.push_back(work);
+        state.queue.push_back(task);
         self.look_after(&mut state);
     }
 
@@ -206,31 +220,30 @@ impl ThreadLane {
     fn work(&self, py: Python<'_>, seat: usize) {
         let ident = imports::get_ident(py).and_then(|ident| ident.call0()?.extract());
         self.lock().seat(seat).ident = ident.unwrap_or_default();
-        while let Some(work) = self.next(py, seat) {
+        while let Some(task) = self.next(py, seat) {
             // A panic ends its call, which unwinding answers, and neither the thread nor its seat.
-            let _ = catch_unwind(AssertUnwindSafe(|| match work {
-                Work::Call(job) => run(py, job, &self.ending),
-                Work::Errand(_, function) => run_errand(py, &function, &self.ending),
+            let _ = catch_unwind(AssertUnwindSafe(|| match task {
+                Task::Call(job) => run(py, job, &self.ending),
+                Task::Errand(_, what) => {
+                    what(py, &self.ending);
+                    end_if_forked();
+                }
             }));
         }
     }
 
     /// The next call for this thread: from the queue at once, or after sleeping. `None`: end.
-    fn next(&self, py: Python<'_>, seat: usize) -> Option<Work> {
+    fn next(&self, py: Python<'_>, seat: usize) -> Option<Task> {
         // The lock is never held while waiting for the interpreter, so taking it attached is safe.
         let mut state = self.lock();
-        let mut done = state.finish(seat);
+        state.finish(seat);
         loop {
-            if let Some(work) = state.take(seat) {
+            if let Some(task) = state.take(seat) {
                 // It may lead now what was queued while every thread was held up, and watched by none.
                 self.look_after(&mut state);
-                drop(state);
-                drop(done);
-                return Some(work);
+                return Some(task);
             }
             drop(state);
-            // Python objects go while attached and unlocked; dropping them may run anything.
-            drop(done.take());
             if py.detach(|| self.sleep(seat)) == Awake::End {
                 return None;
             }
@@ -343,35 +356,38 @@ impl State {
     }
 
     /// Takes the next call for this thread.
-    fn take(&mut self, seat: usize) -> Option<Work> {
+    fn take(&mut self, seat: usize) -> Option<Task> {
         if !self.can_continue(seat) {
             return None;
         }
-        let work = self.queue.pop_front()?;
-        let blocks = work.callable().expects_to_block();
+        let task = self.queue.pop_front()?;
+        let slow = task.slow();
+        let blocks = slow.load(Ordering::Relaxed);
+        let slow = slow.clone();
         let mine = self.seat(seat);
         mine.calls += 1;
-        mine.running = Some(work.callable().clone());
+        mine.running = Some(slow);
         mine.began = blocks.then(Instant::now);
         if blocks {
             self.stop_leading(seat);
         }
-        Some(work)
+        Some(task)
     }
 
-    /// A call is over. Gives back what is to be dropped outside the lock.
-    fn finish(&mut self, seat: usize) -> Option<Arc<PyCallable>> {
+    /// A call is over.
+    fn finish(&mut self, seat: usize) {
         let seat = self.seat(seat);
-        let callable = seat.running.take()?;
+        let Some(slow) = seat.running.take() else {
+            return;
+        };
         // Expected to block, and did not: it is quick again.
         if seat
             .began
             .take()
             .is_some_and(|began| began.elapsed() < PATIENCE)
         {
-            callable.slow.store(false, Ordering::Relaxed);
+            slow.store(false, Ordering::Relaxed);
         }
-        Some(callable)
     }
 
     fn stop_leading(&mut self, seat: usize) {
@@ -384,11 +400,11 @@ impl State {
     /// Threads that are still in the call they were in at the last look no longer lead.
     fn relieve_the_stuck(&mut self) {
         for seat in self.seats.iter_mut().flatten() {
-            let Some(callable) = &seat.running else {
+            let Some(slow) = &seat.running else {
                 continue;
             };
             if seat.seen == seat.calls {
-                callable.slow.store(true, Ordering::Relaxed);
+                slow.store(true, Ordering::Relaxed);
                 if std::mem::take(&mut seat.leading) {
                     self.leading -= 1;
                 }
@@ -417,7 +433,6 @@ fn is_cancelled(py: Python<'_>, error: &PyErr) -> bool {
 /// It tells whoever waits what became of it, so that only what `end` raised comes out here.
 fn run_errand(py: Python<'_>, function: &Py<PyAny>, ending: &AtomicBool) {
     let done = function.call0(py);
-    end_if_forked();
     if let Err(error) = done
         && !ending.load(Ordering::Relaxed)
     {
@@ -439,6 +454,9 @@ fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {
         Err(error) => return error.write_unraisable(py, None),
     };
     let _surrounded = callable.surround(&context);
+    if let Some(operation) = callable.operation().cloned() {
+        return operation.build_and_send(&context, callable, reply);
+    }
     let called = callable.bind(&context).map_or_else(
         |outcome| Ok(Err(outcome)),
         |(arguments, named)| {

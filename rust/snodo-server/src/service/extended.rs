@@ -165,7 +165,7 @@ impl Service {
                 };
                 self.run_aloud(work, cancel, voice).await
             }
-            Step::Ask(_) => None,
+            Step::Ask(_) | Step::Settle { .. } | Step::Heed(_) => None,
         };
         match answer {
             None => Came::Unwanted,
@@ -232,7 +232,7 @@ impl Service {
     }
 
     /// Runs a call that is no request of its own.
-    async fn aside(
+    pub(super) async fn aside(
         &self,
         offer: &Offer,
         call: Call,

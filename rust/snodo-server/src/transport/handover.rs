@@ -31,11 +31,13 @@ use snodo_core::pipeline::{Verdict, refuse};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
 
+use crate::authenticate::Principal;
 use crate::fleet::words;
 use crate::session::Key;
 use crate::transport::body::Incoming;
 use crate::transport::connection::{Life, Streaming};
 use crate::transport::http::{Body, CLOSING, Endpoint, empty, incomplete, respond};
+use crate::transport::identity::arrival;
 use crate::transport::sessions::gone;
 
 /// Bytes that what is vouched for may add to a head.
@@ -66,13 +68,11 @@ impl Vouched {
     pub(super) fn unpack(head: &mut Parts) {
         let vouched = head.headers.remove(VOUCHED);
         if let Some(vouched) = vouched.and_then(|value| Self::read(&value)) {
+            if let Some(principal) = vouched.principal.clone() {
+                head.extensions.insert(Principal(principal));
+            }
             head.extensions.insert(vouched);
         }
-    }
-
-    /// Who asks, as another worker has found out.
-    pub(super) fn principal(head: &Parts) -> Option<Json> {
-        head.extensions.get::<Self>()?.principal.clone()
     }
 
     fn write(&self) -> HeaderValue {
@@ -134,7 +134,6 @@ impl Endpoint {
         worker: u8,
         mut head: Parts,
         body: Bytes,
-        principal: Option<Json>,
         life: &Arc<Life>,
     ) -> Response<Body> {
         let Some(fleet) = &self.fleet else {
@@ -143,7 +142,7 @@ impl Endpoint {
         strip(&mut head.headers);
         head.headers.remove(CONTENT_LENGTH);
         let vouched = Vouched {
-            principal,
+            principal: arrival(&head.extensions).principal,
             peer: life.peer(),
         };
         head.headers.insert(VOUCHED, vouched.write());

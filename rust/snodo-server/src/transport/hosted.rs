@@ -18,10 +18,10 @@ use snodo_core::json::Json;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep, timeout};
 
+use crate::authenticate::Principal;
 use crate::bind::{BindError, check_path};
 use crate::service::Service;
 use crate::transport::connection::Life;
-use crate::transport::handover::Vouched;
 use crate::transport::http::{Endpoint, refusal};
 use crate::transport::mailbox::{MESSAGES, STREAM};
 use crate::transport::origin::Gate;
@@ -299,11 +299,8 @@ impl Hosted {
         if !head.loopback {
             known.insert(Outside);
         }
-        if head.principal.is_some() {
-            known.insert(Vouched {
-                principal: head.principal,
-                peer: head.peer,
-            });
+        if let Some(principal) = head.principal {
+            known.insert(Principal(principal));
         }
         if let Some(name) = head.scope {
             known.insert(Scope::new(name));

@@ -1,6 +1,6 @@
 //! Streamable HTTP: one endpoint that takes `POST`, and the status of each answer.
 //!
-//! The order of refusals is method, `Host` and `Origin`, media types, size, time; whatever needs the
+//! The order of refusals is method, `Host` and `Origin`, who it is, media types, size, time; whatever needs the
 //! message itself to be read is the core's. Every refusal is a JSON-RPC error without id.
 
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
 use hyper_util::service::TowerToHyperService;
-use snodo_core::context::{Arrival, Header, Headers, Transport};
+use snodo_core::context::{Header, Headers};
 use snodo_core::error::{Error, Kind, code};
 use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Answer, Verdict, refuse};
@@ -32,6 +32,7 @@ use crate::transport::body::{self, Incoming, Incomplete};
 use crate::transport::connection::{LastWords, Life};
 use crate::transport::handover::Vouched;
 use crate::transport::hosted::Outside;
+use crate::transport::identity::arrival;
 use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
@@ -141,40 +142,56 @@ impl Endpoint {
             None => self.gate.admit(&parts.headers, authority),
             Some(_) => self.gate.admit_outside(&parts.headers),
         };
-        let origin = gate.ok().flatten().cloned();
+        let (origin, gate) = (gate.ok().flatten().cloned(), gate.map(drop));
         if parts.method != Method::POST || gate.is_err() {
             leave_unread(life, &body);
         }
         let mail = self.mailboxes.as_ref().filter(|_| is_mail);
-        let mut response = match parts.method {
-            Method::POST | Method::GET if mail.is_some() => match (gate, mail) {
-                (Ok(_), Some(boxes)) => Box::pin(self.mail(boxes, parts, body, life)).await,
-                (Ok(_), None) => not_allowed(),
-                (Err(reason), _) => refusal(StatusCode::FORBIDDEN, reason.message()),
+        let denied = match &self.service.authenticator {
+            // Another worker has asked already.
+            Some(authenticator) if gate.is_ok() && !life.is_from_worker() => {
+                Box::pin(self.identify(authenticator, &mut parts, life)).await
+            }
+            _ => None,
+        };
+        if denied.is_some() {
+            leave_unread(life, &body);
+        }
+        let mut response = match denied {
+            Some(mut denial) => {
+                denial.extensions_mut().insert(Refused);
+                denial
+            }
+            None => match parts.method {
+                Method::POST | Method::GET if mail.is_some() => match (gate, mail) {
+                    (Ok(()), Some(boxes)) => Box::pin(self.mail(boxes, parts, body, life)).await,
+                    (Ok(()), None) => not_allowed(),
+                    (Err(reason), _) => refusal(StatusCode::FORBIDDEN, reason.message()),
+                },
+                Method::POST => match gate {
+                    Ok(())
+                        if heard > self.limits().head_bytes
+                            && !life.is_from_worker()
+                            && self.is_oversized(&parts) =>
+                    {
+                        refusal(
+                            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+                            "HTTP request headers are too large",
+                        )
+                    }
+                    Ok(()) => self.post(parts, body, life).await,
+                    Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
+                },
+                Method::OPTIONS if cors::is_preflight(&parts.headers) => match gate {
+                    Ok(()) => preflight(&parts.headers),
+                    Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
+                },
+                Method::GET | Method::DELETE if self.has_sessions(&parts.headers) => match gate {
+                    Ok(()) => Box::pin(self.of_session(parts, life)).await,
+                    Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
+                },
+                _ => not_allowed(),
             },
-            Method::POST => match gate {
-                Ok(_)
-                    if heard > self.limits().head_bytes
-                        && !life.is_from_worker()
-                        && self.is_oversized(&parts) =>
-                {
-                    refusal(
-                        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-                        "HTTP request headers are too large",
-                    )
-                }
-                Ok(_) => self.post(parts, body, life).await,
-                Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
-            },
-            Method::OPTIONS if cors::is_preflight(&parts.headers) => match gate {
-                Ok(_) => preflight(&parts.headers),
-                Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
-            },
-            Method::GET | Method::DELETE if self.has_sessions(&parts.headers) => match gate {
-                Ok(_) => Box::pin(self.of_session(parts, life)).await,
-                Err(reason) => refusal(StatusCode::FORBIDDEN, reason.message()),
-            },
-            _ => not_allowed(),
         };
         if let Some(origin) = origin {
             cors::expose(origin, response.headers_mut());
@@ -195,11 +212,11 @@ impl Endpoint {
     /// A request without a message.
     async fn of_session(&self, head: Parts, life: &Arc<Life>) -> Response<Body> {
         if let Some(worker) = self.session_elsewhere(&head.headers, life) {
-            self.hand_over(worker, head, Bytes::new(), None, life).await
+            self.hand_over(worker, head, Bytes::new(), life).await
         } else if head.method == Method::GET {
-            self.get(&head.headers, life)
+            self.get(&head, life)
         } else {
-            self.delete(&head.headers)
+            self.delete(&head)
         }
     }
 
@@ -226,12 +243,11 @@ impl Endpoint {
             Err(reason) => return incomplete(reason),
         };
         if let Some(worker) = self.session_elsewhere(&head.headers, life) {
-            return Box::pin(self.hand_over(worker, head, text, None, life)).await;
+            return Box::pin(self.hand_over(worker, head, text, life)).await;
         }
         let takes_events = media::accepts_events(&head.headers);
         let head_accepts = head.headers.contains_key(ACCEPT);
-        let mut arrival = Arrival::new(Transport::Http);
-        arrival.principal = Vouched::principal(&head);
+        let mut arrival = arrival(&head.extensions);
         let scope = Scope::take(&mut head.extensions, &arrival);
         let caller = self.caller(&head.headers, &mut arrival, takes_events);
         arrival.headers = Some(Arc::new(HttpHeaders(head.headers)));

@@ -14,6 +14,7 @@ use http::request::Parts;
 use http::{Method, Response, StatusCode};
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::error::Error;
+use snodo_core::json::Json;
 use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Verdict, refuse};
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -29,6 +30,7 @@ use crate::transport::http::{
     Body, Endpoint, HttpHeaders, empty, incomplete, leave_unread, not_allowed, refusal, respond,
     unsupported,
 };
+use crate::transport::identity::arrival;
 use crate::transport::media;
 use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{Events, Script, event};
@@ -55,6 +57,8 @@ impl Mailboxes {
 /// One client.
 struct Mailbox {
     out: Sender<Mail>,
+    /// Who opened its stream.
+    principal: Option<Json>,
     /// Who it is, once it has said so.
     client: Mutex<Option<Arc<Session>>>,
     /// Calls whose last message has not been sent.
@@ -114,21 +118,22 @@ impl Endpoint {
                     leave_unread(life, &body);
                     return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
                 }
+                let mut arrival = arrival(&parts.extensions);
                 let query = parts.uri.query().unwrap_or_default();
                 let key = query
                     .split('&')
                     .find_map(|pair| pair.strip_prefix("session="));
                 let key = key.and_then(|key| Key::read(key.as_bytes()));
                 let found = key.and_then(|key| boxes.0.get(key));
+                let found = found.filter(|mailbox| mailbox.principal == arrival.principal);
                 let elsewhere = self.elsewhere(key, life);
                 match (found, self.text(body, life).await) {
                     (_, Err(reason)) => incomplete(reason),
                     (None, Ok(text)) => match elsewhere {
-                        Some(worker) => self.hand_over(worker, parts, text, None, life).await,
+                        Some(worker) => self.hand_over(worker, parts, text, life).await,
                         None => gone(),
                     },
                     (Some(mailbox), Ok(text)) => {
-                        let mut arrival = Arrival::new(Transport::Http);
                         arrival.headers = Some(Arc::new(HttpHeaders(parts.headers)));
                         self.deliver(&mailbox, &text, arrival).await;
                         empty(StatusCode::ACCEPTED)
@@ -153,6 +158,7 @@ impl Endpoint {
         let (out, letters) = channel(PENDING);
         let mailbox = Arc::new(Mailbox {
             out,
+            principal: arrival(&parts.extensions).principal,
             client: Mutex::default(),
             running: AtomicUsize::new(0),
             used: Use::new(),
@@ -197,7 +203,7 @@ impl Endpoint {
             Prepared::Answer(answer) => answer,
             Prepared::Listen(listen) => self.service.deaf(listen),
             Prepared::Open { answer, peer } => {
-                mailbox.become_client(Session::new(peer, None));
+                mailbox.become_client(Session::new(peer, mailbox.principal.clone()));
                 answer
             }
             Prepared::Settle {

@@ -9,6 +9,7 @@ mod framing;
 pub(crate) mod handover;
 mod hosted;
 pub(crate) mod http;
+mod identity;
 mod kept;
 mod loose;
 pub(crate) mod mailbox;

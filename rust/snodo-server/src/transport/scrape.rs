@@ -7,6 +7,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use crate::telemetry;
 use crate::transport::body::Incoming;
 use crate::transport::connection::Life;
+use crate::transport::hosted::Outside;
 use crate::transport::http::{Body, Endpoint, leave_unread, refusal};
 
 /// Where it is.
@@ -18,7 +19,11 @@ impl Endpoint {
         leave_unread(life, request.body());
         let authority = request.uri().authority();
         let authority = authority.map(http::uri::Authority::as_str);
-        if let Err(reason) = self.gate.admit(request.headers(), authority) {
+        let gate = match request.extensions().get::<Outside>() {
+            None => self.gate.admit(request.headers(), authority),
+            Some(_) => self.gate.admit_outside(request.headers()),
+        };
+        if let Err(reason) = gate {
             return refusal(StatusCode::FORBIDDEN, reason.message());
         }
         if request.method() != Method::GET && request.method() != Method::HEAD {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::dialect::Dialect;
@@ -23,6 +24,7 @@ use crate::session::{Key, Session};
 use crate::transport::batches::joined;
 use crate::transport::connection::Life;
 use crate::transport::http::{Body, Endpoint, empty, refusal, respond};
+use crate::transport::identity::arrival;
 use crate::transport::kept::{Kept, Record, Standing};
 use crate::transport::media;
 use crate::transport::sse::{COMMENT, Events, First};
@@ -201,6 +203,10 @@ impl Endpoint {
                     let token = CancelToken::new();
                     let id = work.id().clone();
                     let cancellable = session.as_ref().map(|it| it.begin(id, token.clone()));
+                    let work = match &session {
+                        Some(session) => work.within(session.clone()),
+                        None => work,
+                    };
                     let speech = self.service.clone().converse(work, token);
                     running.push(Kept::new(speech, cancellable, self.loose.clone()).answer());
                 }
@@ -233,7 +239,9 @@ impl Endpoint {
     }
 
     /// The stream of a session that belongs to no request, or the rest of one that a client lost.
-    pub(super) fn get(&self, headers: &HeaderMap, life: &Arc<Life>) -> Response<Body> {
+    pub(super) fn get(&self, head: &Parts, life: &Arc<Life>) -> Response<Body> {
+        let arrival = arrival(&head.extensions);
+        let headers = &head.headers;
         if !media::accepts_events(headers) {
             return refusal(
                 StatusCode::NOT_ACCEPTABLE,
@@ -243,7 +251,7 @@ impl Endpoint {
         if let Some(refusal) = self.unheard_of(headers) {
             return refusal;
         }
-        let Some((_, session)) = self.named(headers, &Arrival::new(Transport::Http)) else {
+        let Some((_, session)) = self.named(headers, &arrival) else {
             return gone();
         };
         let after = match headers.get(LAST_EVENT).map(HeaderValue::as_bytes) {
@@ -276,11 +284,13 @@ impl Endpoint {
     }
 
     /// Ends a session.
-    pub(super) fn delete(&self, headers: &HeaderMap) -> Response<Body> {
+    pub(super) fn delete(&self, head: &Parts) -> Response<Body> {
+        let arrival = arrival(&head.extensions);
+        let headers = &head.headers;
         if let Some(refusal) = self.unheard_of(headers) {
             return refusal;
         }
-        match self.named(headers, &Arrival::new(Transport::Http)) {
+        match self.named(headers, &arrival) {
             Some((key, _)) => {
                 self.sessions.end(key);
                 empty(StatusCode::NO_CONTENT)

@@ -20,6 +20,7 @@ use futures_util::{Stream, StreamExt};
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::envelope::{self, Id};
 use snodo_core::error::{Error, code};
+use snodo_core::json::Json;
 use snodo_core::pipeline::{Answer, Verdict, refuse};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -46,11 +47,13 @@ const FAREWELL: Duration = Duration::from_millis(200);
 /// Serves until `input` ends or `shutdown` comes, and returns when what was admitted is answered or
 /// out of time. An error means that the client cannot be written to any more.
 ///
-/// Give it an `input` that no other process reads, or a child can take a message away.
+/// Give it an `input` that no other process reads, or a child can take a message away. `principal` is who
+/// is at the other end, if anybody knows.
 pub async fn serve_stdio(
     service: Arc<Service>,
     input: File,
     output: File,
+    principal: Option<Json>,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), WriteError> {
     let stop = StopOnDrop {
@@ -72,7 +75,8 @@ pub async fn serve_stdio(
         .spawn(move || {
             // Deadlines of calls are timers of this runtime.
             let _entered = runtime.enter();
-            let _ = sender.send(Session::new(&service, output).serve(&input, &bell, &told));
+            let _ =
+                sender.send(Session::new(&service, output, principal).serve(&input, &bell, &told));
         })?;
     let ended = tokio::select! {
         ended = &mut ended => Ok(ended),
@@ -152,6 +156,7 @@ impl Stream for Speaking {
 
 struct Session<'s> {
     service: &'s Arc<Service>,
+    principal: Option<Json>,
     output: Output,
     framer: Framer,
     batch: Option<Batch>,
@@ -168,9 +173,10 @@ struct Session<'s> {
 }
 
 impl<'s> Session<'s> {
-    fn new(service: &'s Arc<Service>, output: Output) -> Self {
+    fn new(service: &'s Arc<Service>, output: Output, principal: Option<Json>) -> Self {
         Self {
             service,
+            principal,
             output,
             framer: Framer::new(service.limits().line_bytes),
             batch: None,
@@ -250,6 +256,7 @@ impl<'s> Session<'s> {
             match self.batch.as_mut().and_then(Batch::next) {
                 Some(Line::Text(text)) => {
                     let mut arrival = Arrival::new(Transport::Stdio);
+                    arrival.principal.clone_from(&self.principal);
                     if let Some(client) = &self.client {
                         client.sign(&mut arrival, true);
                     }
@@ -310,7 +317,9 @@ impl<'s> Session<'s> {
         match prepared {
             Prepared::Answer(answer) => self.say(answer),
             Prepared::Open { answer, peer } => {
-                let before = self.client.replace(Arc::new(Client::new(peer, None)));
+                let before = self
+                    .client
+                    .replace(Arc::new(Client::new(peer, self.principal.clone())));
                 self.changes = None;
                 if let Some(before) = before {
                     before.end();

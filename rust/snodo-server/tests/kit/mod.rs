@@ -147,6 +147,8 @@ fn extended(
         tools_cache: Cache::default(),
         resources_cache: Cache::default(),
         prompts_cache: Cache::default(),
+        authorized: false,
+        conceals_refusals: false,
         extensions,
         subscriptions,
     };

@@ -18,7 +18,7 @@ pub use v2025_03_26::V2025_03_26;
 pub use v2025_06_18::V2025_06_18;
 pub use v2025_11_25::V2025_11_25;
 
-use super::{Claim, Dialect, List, Notification, Opening, Rendered, Request};
+use super::{Claim, Dialect, Frame, List, Notification, Opening, Rendered, Request};
 use super::{NO_QUESTION, notices, params, shape};
 use crate::call::Target;
 use crate::context::{Arrival, Context, Headers};

@@ -1,17 +1,20 @@
 //! What is written in advance: the answer to the handshake, the lists, and resources that never change.
 
-use super::{List, Rendered, Revision, shape};
+use super::{Frame, List, Rendered, Revision, shape};
 use crate::json::{Json, Object, write_string};
-use crate::page::Pages;
 use crate::registry::Registry;
 use crate::runtime::Settings;
 
 pub(super) fn render(revision: &Revision, settings: &Settings, registry: &Registry) -> Rendered {
-    let list = |method: &str, key: &str, entries: Vec<Vec<u8>>| {
-        let pages = Pages::new(revision.version, method, settings.page_size, &entries);
-        List::render(pages, &entries, |entries, cursor| {
-            page(key, entries, cursor)
-        })
+    let list = |method: &'static str, key: &str, entries: Vec<Vec<u8>>| {
+        let frame = Frame {
+            version: revision.version,
+            method,
+            page_size: settings.page_size,
+            head: format!("{{\"{key}\":[").into_bytes(),
+            tail: b"}".to_vec(),
+        };
+        List::render(frame, entries, settings.authorized)
     };
     let known = |definition: &Object| known(revision, definition).to_vec();
     let tools = registry.tools.iter();
@@ -65,20 +68,6 @@ fn initialized(revision: &Revision, settings: &Settings, registry: &Registry) ->
     if let Some(instructions) = &settings.instructions {
         out.extend_from_slice(br#","instructions":"#);
         write_string(instructions, &mut out);
-    }
-    out.push(b'}');
-    out
-}
-
-fn page(key: &str, entries: &[Vec<u8>], cursor: Option<&str>) -> Vec<u8> {
-    let mut out = b"{".to_vec();
-    write_string(key, &mut out);
-    out.extend_from_slice(b":[");
-    out.extend_from_slice(&entries.join(&b','));
-    out.push(b']');
-    if let Some(cursor) = cursor {
-        out.extend_from_slice(br#","nextCursor":"#);
-        write_string(cursor, &mut out);
     }
     out.push(b'}');
     out

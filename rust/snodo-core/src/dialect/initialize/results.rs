@@ -25,6 +25,7 @@ pub(super) fn write(
     match (target, value) {
         (
             Target::Matcher(_)
+            | Target::Policy(_)
             | Target::Method(_)
             | Target::Negotiation(_)
             | Target::Layer(_)
@@ -103,7 +104,8 @@ fn tool<'a>(
         | Value::InputRequired { .. }
         | Value::ResourceRead { .. }
         | Value::PromptGet { .. }
-        | Value::Completion { .. } => return Err(target.invalid_result()),
+        | Value::Completion { .. }
+        | Value::Decisions(_) => return Err(target.invalid_result()),
     }
     Ok(None)
 }

@@ -9,7 +9,7 @@ mod subscription;
 
 use std::borrow::Cow;
 
-use super::{Claim, Dialect, List, Notification, Opening, Rendered, Request};
+use super::{Claim, Dialect, Frame, List, Notification, Opening, Rendered, Request};
 use super::{headers, notices, params, shape, unsupported_version};
 use crate::call::Target;
 use crate::context::{Arrival, Context, Headers, Transport};

@@ -1,10 +1,9 @@
 //! What is written in advance: discovery, the lists, and resources that never change.
 
-use super::{List, Rendered, VERSION, shape};
+use super::{Frame, List, Rendered, VERSION, shape};
 use crate::extension::{Active, Extensions};
 use crate::json::{Json, Object, write_string};
 use crate::meta;
-use crate::page::Pages;
 use crate::registry::Registry;
 use crate::runtime::{Cache, Settings};
 
@@ -15,12 +14,23 @@ pub(super) fn render(settings: &Settings, registry: &Registry) -> Rendered {
     Json::Object(settings.server_info.clone()).write(&mut meta);
     meta.push(b'}');
 
-    let list = |method: &str, key: &str, cache: Cache, definitions: Vec<&Object>| {
+    let list = |method: &'static str, key: &str, cache: Cache, definitions: Vec<&Object>| {
         let entries: Vec<_> = definitions.into_iter().map(Object::to_vec).collect();
-        let pages = Pages::new(VERSION, method, settings.page_size, &entries);
-        List::render(pages, &entries, |entries, cursor| {
-            page(key, entries, cursor, cache, &meta)
-        })
+        let mut head = COMPLETE.to_vec();
+        head.extend_from_slice(format!("\"{key}\":[").as_bytes());
+        let mut tail = Vec::new();
+        cache_hints(cache, &mut tail);
+        tail.push(b',');
+        tail.extend_from_slice(&meta);
+        tail.push(b'}');
+        let frame = Frame {
+            version: VERSION,
+            method,
+            page_size: settings.page_size,
+            head,
+            tail,
+        };
+        List::render(frame, entries, settings.authorized)
     };
     let tools = registry.tools.iter().map(|tool| &tool.definition);
     let resources = registry
@@ -88,29 +98,6 @@ fn discover(settings: &Settings, registry: &Registry, meta: &[u8]) -> Vec<u8> {
         write_string(instructions, &mut out);
     }
     cache_hints(settings.discover_cache, &mut out);
-    out.push(b',');
-    out.extend_from_slice(meta);
-    out.push(b'}');
-    out
-}
-
-fn page(
-    key: &str,
-    entries: &[Vec<u8>],
-    cursor: Option<&str>,
-    cache: Cache,
-    meta: &[u8],
-) -> Vec<u8> {
-    let mut out = COMPLETE.to_vec();
-    write_string(key, &mut out);
-    out.extend_from_slice(b":[");
-    out.extend_from_slice(&entries.join(&b','));
-    out.push(b']');
-    if let Some(cursor) = cursor {
-        out.extend_from_slice(br#","nextCursor":"#);
-        write_string(cursor, &mut out);
-    }
-    cache_hints(cache, &mut out);
     out.push(b',');
     out.extend_from_slice(meta);
     out.push(b'}');

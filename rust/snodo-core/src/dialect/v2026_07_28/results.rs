@@ -25,7 +25,11 @@ pub(super) fn write(
     let mut given_meta = None;
     match (target, value) {
         (
-            Target::Matcher(_) | Target::Negotiation(_) | Target::Selection(_) | Target::Event(_),
+            Target::Matcher(_)
+            | Target::Policy(_)
+            | Target::Negotiation(_)
+            | Target::Selection(_)
+            | Target::Event(_),
             _,
         ) => return Err(target.failed()),
         (_, Value::InputRequired { .. }) if !target.may_ask() => return Err(not_permitted()),
@@ -95,7 +99,8 @@ fn tool<'a>(
         | Value::InputRequired { .. }
         | Value::ResourceRead { .. }
         | Value::PromptGet { .. }
-        | Value::Completion { .. } => return Err(invalid_result()),
+        | Value::Completion { .. }
+        | Value::Decisions(_) => return Err(invalid_result()),
     }
     Ok(None)
 }
@@ -133,6 +138,10 @@ fn hints(
         if let Some(scope) = cache_scope {
             cache.scope = Scope::named(scope).ok_or_else(invalid)?;
         }
+    }
+    if runtime.settings.authorized {
+        // What one caller may read another may not.
+        cache.scope = Scope::Private;
     }
     cache_hints(cache, out);
     Ok(())

@@ -1,0 +1,314 @@
+"""`actor_call` and `actor_cast`: an operation of a named actor, declared as a tool.
+
+A declaration fixes everything but the arguments, and is checked whole before the tool exists.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import TYPE_CHECKING, Any
+
+from . import _literal
+from ._actor import ActorName
+from ._definition import (
+    Schema,
+    Site,
+    checked_call_name,
+    checked_schema,
+    checked_text,
+    dumps,
+    listed,
+)
+from ._literal import ADVICE, WRONG_NAME, WRONG_TARGET, WRONG_TIMEOUT
+from ._signature import ToolSpec
+from .errors import ActorError, ConfigurationError, DeclarationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Mapping
+    from types import FrameType
+    from typing import TypeAlias
+
+    from ._snodo import ActorOperation, Result
+    from .server import Server
+
+    Handler: TypeAlias = Callable[..., Coroutine[Any, Any, Result]]
+
+PATIENCE_MS = 5_000
+"""Milliseconds that a call waits for the actor unless it says otherwise."""
+
+_REQUIRED = {
+    "call": ("target", "input_schema", "message", "encode_reply"),
+    "cast": ("target", "input_schema", "message"),
+}
+_OPTIONAL = {"call": ("description", "output_schema", "timeout_ms"), "cast": ("description",)}
+
+
+if TYPE_CHECKING:
+
+    def actor_call(
+        server: Server,
+        name: str,
+        /,
+        *,
+        target: str | ActorName,
+        input_schema: Mapping[str, Any],
+        message: Any,
+        encode_reply: Callable[[Any], Mapping[str, Any]],
+        description: str | None = None,
+        output_schema: Mapping[str, Any] | None = None,
+        timeout_ms: int = PATIENCE_MS,
+    ) -> Handler:
+        """Declare a tool that asks an actor and gives its reply.
+
+        Name, target and time-out are written out as literals, so that all that is exposed can be
+        read off the source.
+
+        Args:
+            server: What offers the tool.
+            name: Of the tool.
+            target: The name of the actor; it need not live yet.
+            input_schema: An object schema of keywords that the basic validator enforces.
+            message: What is sent: any object; or a function of the arguments, or of arguments and
+                context, that gives it. Such a function refuses by raising `Error`.
+            encode_reply: A function of the reply that gives a JSON object.
+            description: For the model.
+            output_schema: What the JSON object is held to.
+            timeout_ms: Milliseconds to wait for the reply.
+
+        Returns:
+            What the tool runs: ``await handler(arguments, context)`` gives a `Result`.
+
+        Raises:
+            DeclarationError: If any of it is wrong, or not written out.
+            ConfigurationError: If the name is taken or the server is in use.
+        """
+
+    def actor_cast(
+        server: Server,
+        name: str,
+        /,
+        *,
+        target: str | ActorName,
+        input_schema: Mapping[str, Any],
+        message: Any,
+        description: str | None = None,
+    ) -> Handler:
+        """Declare a tool that tells an actor something. As `actor_call`, without a reply.
+
+        The result is ``{"sent": true}``, which claims that the message was accepted and no more.
+        """
+
+else:
+
+    def actor_call(server, name, /, **options):
+        return declare("call", server, name, options, sys._getframe(1))
+
+    def actor_cast(server, name, /, **options):
+        return declare("cast", server, name, options, sys._getframe(1))
+
+
+def decorator(
+    form: str, server: Server, name: Any, options: dict[str, Any], frame: FrameType
+) -> Any:
+    """Declare with the ``message`` among the options, or give what takes a function for it."""
+    declaration = _Declaration(form, server, name, options, frame)
+    if "message" in options:
+        return declaration.add()
+
+    def decorate(builder: Any) -> Any:
+        declaration.options["message"] = builder
+        declaration.add(builder)
+        return builder
+
+    return decorate
+
+
+def declare(
+    form: str, server: Server, name: Any, options: dict[str, Any], frame: FrameType
+) -> Handler:
+    """Declare a tool of one form, as `actor_call` and `actor_cast` do."""
+    from .server import Server
+
+    if not isinstance(server, Server):
+        raise ConfigurationError(f"actor_{form} takes the server first")
+    return _Declaration(form, server, name, options, frame).add()
+
+
+class _Declaration:
+    """One declaration, checked in the order its parts are listed in."""
+
+    def __init__(
+        self, form: str, server: Server, name: Any, options: dict[str, Any], frame: FrameType
+    ) -> None:
+        from ._callable import frame_location
+
+        self.form = form
+        self.server = server
+        self.name = name
+        self.options = options
+        # Now, while the frame is at the call that declares.
+        self.written = _literal.written(frame)
+        shown = name if isinstance(name, str) else "?"
+        self.site = Site(frame_location(frame), f"tool {shown!r}")
+
+    def add(self, builder: Any = None) -> Handler:
+        """Check it and add its tool.
+
+        Args:
+            builder: The function that was decorated.
+
+        Raises:
+            DeclarationError: If anything is wrong.
+        """
+        server = self.server
+        server._refuse_frozen()
+        self._check_options()
+        target = self._target()
+        self._refuse_duplicate()
+        name = checked_call_name(self.name, self.site)
+        schema = checked_schema(self.options["input_schema"], "input_schema", self.site)
+        self._refuse_keywords(schema)
+        output = self.options.get("output_schema")
+        if output is not None:
+            output = checked_schema(output, "output_schema", self.site)
+        description = checked_text(self.options.get("description"), "description", self.site)
+        operation = self._operation(target, schema)
+        handler = _handler(name, operation)
+        spec = ToolSpec(
+            name=name,
+            definition=listed(
+                {
+                    "name": name,
+                    "description": description,
+                    "inputSchema": schema,
+                    "outputSchema": output,
+                }
+            ),
+            function=handler,
+            is_async=True,
+            slots=None,
+            where=self.site.where,
+            operation=operation,
+        )
+        server._components.register("tool", builder or handler, spec)
+        return handler
+
+    def _check_options(self) -> None:
+        if not (isinstance(self.name, str) and self.name and self.written.name):
+            raise self._refuse("name", WRONG_NAME)
+        reason = _literal.wrong_options(self.form, self.name)
+        if not self.written.options:
+            raise self._refuse("options", reason)
+        required = _REQUIRED[self.form]
+        known = (*required, *_OPTIONAL[self.form])
+        unknown = [option for option in self.options if option not in known]
+        missing = [option for option in required if option not in self.options]
+        if unknown or missing:
+            told = [f"unknown: {', '.join(unknown)}"] * bool(unknown)
+            told += [f"missing: {', '.join(missing)}"] * bool(missing)
+            advice = f"there are {', '.join(known)}"
+            raise self.site.refuse("options", "; ".join([reason, *told]), advice)
+        timeout = self.options.get("timeout_ms", PATIENCE_MS)
+        if type(timeout) is not int or timeout <= 0 or not self.written.timeout_ms:
+            raise self._refuse("timeout_ms", WRONG_TIMEOUT)
+
+    def _target(self) -> str:
+        target = self.options["target"]
+        if isinstance(target, ActorName):
+            target = target.name
+        if not (isinstance(target, str) and target and self.written.target):
+            raise self._refuse("target", WRONG_TARGET)
+        return target
+
+    def _refuse_duplicate(self) -> None:
+        folded = _folded(self.name)
+        for _, spec in self.server._components.tools.values():
+            if spec.operation is not None and _folded(spec.name) == folded:
+                raise self.site.refuse(
+                    "name",
+                    f'Actor tool "{self.name}" duplicates an earlier declaration',
+                    f"{spec.name!r} at {spec.where} reads the same without punctuation",
+                )
+
+    def _refuse_keywords(self, schema: Schema) -> None:
+        from ._snodo import unenforced_keyword
+
+        found = unenforced_keyword(dumps(schema))
+        if found is None:
+            return
+        keyword, path = found
+        shown = dumps(path).decode()
+        error = self.site.refuse(
+            ".".join(["input_schema", *path]),
+            f'Actor tool input schema uses unsupported keyword "{keyword}" at {shown}',
+            "leave it out: arguments of actor tools are held to the basic validator",
+        )
+        error.keyword = keyword
+        raise error
+
+    def _operation(self, target: str, schema: Schema) -> ActorOperation:
+        from ._snodo import ActorOperation
+
+        message = self.options["message"]
+        if self.form == "cast":
+            how: dict[str, Any] = {}
+        else:
+            encoder = self.options["encode_reply"]
+            how = {
+                "timeout_ms": self.options.get("timeout_ms", PATIENCE_MS),
+                # One that cannot be called with a reply is found out when there is one.
+                "encode_reply": encoder if _takes_one(encoder) else None,
+            }
+        parameters = self._parameters(message) if callable(message) else 0
+        return ActorOperation(self.name, target, dumps(schema), message, parameters, **how)
+
+    def _parameters(self, builder: Any) -> int:
+        """Count the parameters of a builder: arguments, or arguments and context."""
+        advice = "write a function of the arguments, or of arguments and context"
+        if inspect.iscoroutinefunction(builder):
+            raise self.site.refuse("message", "must be no coroutine function", advice)
+        try:
+            parameters = inspect.signature(builder).parameters.values()
+        except (ValueError, TypeError):
+            raise self.site.refuse("message", "its signature cannot be read", advice) from None
+        places = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        if len(parameters) not in (1, 2) or not all(
+            one.kind in places and one.default is one.empty for one in parameters
+        ):
+            raise self.site.refuse("message", "must take one or two positional parameters", advice)
+        return len(parameters)
+
+    def _refuse(self, part: str, reason: str) -> DeclarationError:
+        return self.site.refuse(part, reason, ADVICE[part])
+
+
+def _handler(name: str, operation: ActorOperation) -> Handler:
+    from ._snodo import Result
+
+    async def handler(arguments: Any, context: Any = None) -> Result:
+        try:
+            return Result.structured(await operation(arguments, context))
+        except ActorError as error:
+            return Result.error(error.message)
+
+    handler.__name__ = handler.__qualname__ = name
+    return handler
+
+
+def _takes_one(encoder: Any) -> bool:
+    if not callable(encoder) or inspect.iscoroutinefunction(encoder):
+        return False
+    try:
+        inspect.signature(encoder).bind(None)
+    except TypeError:
+        return False
+    except ValueError:
+        return True  # a compiled function that tells nothing about itself
+    return True
+
+
+def _folded(name: str) -> str:
+    """Give a name without punctuation, in camel case: tools that differ in nothing else clash."""
+    words = "".join(char if char.isalnum() else "_" for char in name).split("_")
+    return "".join(word[:1].upper() + word[1:] for word in words)

@@ -1,0 +1,294 @@
+//! Actor tools: an operation of a named actor as a tool. Checks, builds the message, asks or tells, and
+//! encodes the reply; everything about it was fixed when it was declared but the arguments.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use snodo_core::json::{self, Json, Object};
+use snodo_core::limits::Limits;
+use snodo_core::outcome::{Outcome, Value};
+use snodo_core::schema::{Schema, Validator};
+use snodo_server::handler::Reply;
+
+use crate::callable::PyCallable;
+use crate::context::PyContext;
+use crate::convert::{encode_plain, object_to_python};
+use crate::lane::actor::{Fault, Letter, Mailbox, Message, PyPending, Ticket, Waits, post};
+use crate::lane::{Job, ThreadLane};
+use crate::{error, imports, schema};
+
+/// What one actor tool does.
+pub(crate) struct Operation {
+    name: String,
+    target: String,
+    schema: Schema,
+    message: Source,
+    /// `None`: a cast.
+    call: Option<Call>,
+}
+
+/// Where messages come from.
+enum Source {
+    Constant(Arc<Py<PyAny>>),
+    /// A function of the arguments.
+    Arguments(Py<PyAny>),
+    /// A function of the arguments and the context.
+    Context(Py<PyAny>),
+}
+
+struct Call {
+    patience: Duration,
+    /// `None`: it takes anything but one argument.
+    encoder: Option<Py<PyAny>>,
+}
+
+impl Operation {
+    /// Takes a call of the tool, on a thread that is not Python's.
+    pub(crate) fn begin(self: &Arc<Self>, job: Job, threads: &ThreadLane) {
+        if let Err(fault) = self.check(&job.call.arguments) {
+            return job.reply.send(fault.into());
+        }
+        match &self.message {
+            Source::Constant(message) => {
+                self.send(Message::Constant(message.clone()), job.callable, job.reply);
+            }
+            // A function of the author's runs where plain functions do.
+            Source::Arguments(_) | Source::Context(_) => threads.push(job),
+        }
+    }
+
+    /// Goes on with it on a thread of Python's, in the context of the call.
+    pub(crate) fn build_and_send(
+        self: &Arc<Self>,
+        context: &Bound<'_, PyContext>,
+        callable: Arc<PyCallable>,
+        reply: Reply,
+    ) {
+        let arguments = &context.get().call().arguments;
+        match self.build(context.py(), arguments, context.as_any()) {
+            Ok(_) if reply.is_cancelled() => {} // nobody waits, so nothing is to happen any more
+            Ok(message) => self.send(Message::Own(message), callable, reply),
+            Err(fault) => reply.send(fault.into()),
+        }
+    }
+
+    fn check(&self, arguments: &Object) -> Result<(), Fault> {
+        self.schema
+            .broken_rule(arguments)
+            .map_or(Ok(()), |rule| Err(Fault::Invalid(rule)))
+    }
+
+    fn build(
+        &self,
+        py: Python<'_>,
+        arguments: &Object,
+        context: &Bound<'_, PyAny>,
+    ) -> Result<Py<PyAny>, Fault> {
+        let built = match &self.message {
+            Source::Constant(message) => return Ok(message.clone_ref(py)),
+            Source::Arguments(builder) => object_to_python(py, arguments)
+                .and_then(|arguments| builder.call1(py, (arguments,))),
+            Source::Context(builder) => object_to_python(py, arguments)
+                .and_then(|arguments| builder.call1(py, (arguments, context))),
+        };
+        match built {
+            Ok(message) => match error::refusal(message.bind(py)) {
+                Some(refused) => Err(Fault::Refused(refused, message)),
+                None => Ok(message),
+            },
+            Err(raised) => {
+                let raised = raised.into_value(py).into_bound(py);
+                Err(match error::refusal(raised.as_any()) {
+                    Some(refused) => Fault::Refused(refused, raised.into_any().unbind()),
+                    None => self.broken(raised.as_any(), Fault::Builder),
+                })
+            }
+        }
+    }
+
+    /// Asks or tells, and sees to it that the call is answered. Never attaches.
+    fn send(self: &Arc<Self>, message: Message, callable: Arc<PyCallable>, reply: Reply) {
+        let Some(mailbox) = Mailbox::find(&self.target) else {
+            return reply.send(Fault::Unavailable.into());
+        };
+        let Some(call) = &self.call else {
+            let sent = mailbox.put(Letter::tell(message));
+            return reply.send(sent.map_or_else(Outcome::from, |()| acknowledged()));
+        };
+        let cancel = reply.cancelled().clone();
+        let waiter = Box::new(Caller {
+            operation: self.clone(),
+            callable,
+            reply,
+        });
+        let Ok(ticket) = Ticket::new(waiter, Some(call.patience)) else {
+            return; // no runtime, so nobody to answer
+        };
+        let forsaken = Arc::downgrade(&ticket);
+        cancel.on_cancel(move |_| {
+            if let Some(ticket) = forsaken.upgrade() {
+                ticket.abandon();
+            }
+        });
+        if let Err(fault) = mailbox.put(Letter::ask(message, ticket.clone())) {
+            ticket.fail(fault);
+        }
+    }
+
+    /// A reply as the client is to read it, and the JSON text of that.
+    fn encode<'py>(
+        &self,
+        reply: &Bound<'py, PyAny>,
+        limit: usize,
+    ) -> Result<(Bound<'py, PyAny>, Vec<u8>), Fault> {
+        let py = reply.py();
+        let encoder = self.call.as_ref().and_then(|call| call.encoder.as_ref());
+        let encoder = encoder.ok_or(Fault::NoEncoder)?.bind(py);
+        let value = encoder.call1((reply,)).map_err(|raised| {
+            let raised = raised.into_value(py).into_bound(py);
+            self.broken(raised.as_any(), Fault::Encoder)
+        })?;
+        if !value.is_instance_of::<PyDict>() {
+            return Err(Fault::NotObject);
+        }
+        let text = encode_plain(&value, limit).map_err(|_| Fault::NotObject)?;
+        Ok((value, text))
+    }
+
+    /// What the author's function raised is for the log alone.
+    fn broken(&self, raised: &Bound<'_, PyAny>, fault: Fault) -> Fault {
+        let py = raised.py();
+        let _ = imports::report(py).and_then(|report| report.call1(("Tool", &self.name, raised)));
+        fault
+    }
+}
+
+fn acknowledged() -> Outcome {
+    Value::Structured(br#"{"sent":true}"#.to_vec()).into()
+}
+
+/// A call of the tool that waits for a reply.
+struct Caller {
+    operation: Arc<Operation>,
+    callable: Arc<PyCallable>,
+    reply: Reply,
+}
+
+impl Waits for Caller {
+    fn replied(self: Box<Self>, value: &Bound<'_, PyAny>) {
+        let encoded = self.operation.encode(value, self.callable.result_bytes());
+        self.reply.send(match encoded {
+            Ok((_, text)) => Value::Structured(text).into(),
+            Err(fault) => fault.into(),
+        });
+    }
+
+    fn failed(self: Box<Self>, fault: Fault) {
+        self.reply.send(fault.into());
+    }
+}
+
+/// Code that called the generated handler itself.
+struct Direct {
+    operation: Arc<Operation>,
+    pending: PyPending,
+}
+
+impl Waits for Direct {
+    fn replied(self: Box<Self>, value: &Bound<'_, PyAny>) {
+        let encoded = self.operation.encode(value, Limits::default().result_bytes);
+        self.pending
+            .settle(encoded.map(|(value, _)| value.unbind()));
+    }
+
+    fn failed(self: Box<Self>, fault: Fault) {
+        self.pending.settle(Err(fault));
+    }
+}
+
+/// An operation as it was declared, to be called with arguments and context.
+#[pyclass(frozen, name = "ActorOperation", module = "snodo._snodo")]
+pub(crate) struct PyOperation(pub(crate) Arc<Operation>);
+
+#[pymethods]
+impl PyOperation {
+    #[new]
+    #[pyo3(signature = (name, target, input_schema, message, parameters, *, timeout_ms=None, encode_reply=None))]
+    fn new(
+        name: String,
+        target: String,
+        input_schema: &[u8],
+        message: Py<PyAny>,
+        parameters: usize,
+        timeout_ms: Option<u64>,
+        encode_reply: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
+        let schema = Schema::input(&schema::read(input_schema)?, Validator::Basic)
+            .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
+        let message = match parameters {
+            0 => Source::Constant(Arc::new(message)),
+            1 => Source::Arguments(message),
+            _ => Source::Context(message),
+        };
+        let call = timeout_ms.map(|timeout_ms| Call {
+            patience: Duration::from_millis(timeout_ms),
+            encoder: encode_reply,
+        });
+        Ok(Self(Arc::new(Operation {
+            name,
+            target,
+            schema,
+            message,
+            call,
+        })))
+    }
+
+    /// Does it outside of any server. What goes wrong is what is pending, too.
+    fn __call__(
+        &self,
+        py: Python<'_>,
+        arguments: &Bound<'_, PyAny>,
+        context: &Bound<'_, PyAny>,
+    ) -> PyResult<PyPending> {
+        let pending = PyPending::default();
+        let built = plain(arguments).and_then(|arguments| {
+            self.0.check(&arguments)?;
+            self.0.build(py, &arguments, context)
+        });
+        let message = match built {
+            Ok(message) => Message::Own(message),
+            Err(fault) => {
+                pending.settle(Err(fault));
+                return Ok(pending);
+            }
+        };
+        let mailbox = Mailbox::find(&self.0.target);
+        if let Some(call) = &self.0.call {
+            let waiter = Box::new(Direct {
+                operation: self.0.clone(),
+                pending: pending.clone(),
+            });
+            post(py, mailbox.as_ref(), message, Some(call.patience), waiter)?;
+            return Ok(pending);
+        }
+        let sent = mailbox.map_or(Err(Fault::Unavailable), |mailbox| {
+            mailbox.put(Letter::tell(message))
+        });
+        let acknowledged = PyDict::new(py);
+        acknowledged.set_item("sent", true)?;
+        pending.settle(sent.map(|()| acknowledged.into_any().unbind()));
+        Ok(pending)
+    }
+}
+
+/// What a client could have sent.
+fn plain(arguments: &Bound<'_, PyAny>) -> Result<Object, Fault> {
+    let limits = Limits::default();
+    let text = encode_plain(arguments, limits.body_bytes).map_err(|_| Fault::NotJson)?;
+    match json::parse(&text, &limits) {
+        Ok(Json::Object(arguments)) => Ok(arguments),
+        _ => Err(Fault::NotJson),
+    }
+}

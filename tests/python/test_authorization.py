@@ -1,0 +1,283 @@
+"""What a policy and what authenticates may be, and what of it is refused when a server is made."""
+
+from __future__ import annotations
+
+import functools
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from snodo import Cache, ConfigurationError, Context, Error, Server, auth
+
+PREFIX = "io.modelcontextprotocol/"
+META = {PREFIX + "protocolVersion": "2026-07-28", PREFIX + "clientCapabilities": {}}
+
+
+def allow(phase: str, component: auth.Component, context: Context) -> None:
+    """Allows everything."""
+
+
+class Methodless:
+    """No policy."""
+
+
+class Policy:
+    def authorize(self, phase: str, component: auth.Component, context: Context) -> Error | None:
+        return None if phase == "discovery" else Error(-32003, component.name)
+
+
+class Called:
+    async def __call__(self, *asked: Any) -> Error:
+        return Error(-32003, "called")
+
+
+def generator(phase: str, component: auth.Component, context: Context) -> Any:
+    yield None
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"),
+    [
+        (Methodless(), "function of (phase, component, context) or an object with a method"),
+        ("no.such.module", "not str"),
+        (5, "not int"),
+        (True, "not bool"),
+        (Policy, "must be a policy, not a class: write Policy()"),
+        (Methodless, "must be a policy, not a class"),
+        (lambda phase, component: None, "must take (phase, component, context)"),
+        (lambda phase, component, context, more: None, "must take (phase, component, context)"),
+        (generator, "is a generator"),
+    ],
+)
+def test_what_is_no_policy_is_refused(policy: Any, text: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Server("x", authorize=policy)
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("authenticate", "text"),
+    [
+        ("token", "must be a function of the request"),
+        ({"token": "ada"}, "snodo.auth.bearer"),
+        (Policy(), "must be a function of the request"),
+        (lambda: None, "must take (request)"),
+        (lambda request, more: None, "must take (request)"),
+        (auth.Refusal, "must be a function of the request"),
+    ],
+)
+def test_what_does_not_authenticate_is_refused(authenticate: Any, text: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Server("x", authenticate=authenticate)
+    assert text in str(raised.value)
+
+
+def test_refusals_are_concealed_or_not() -> None:
+    with pytest.raises(ConfigurationError, match="conceal_refusals must be a boolean"):
+        Server("x", authorize=allow, conceal_refusals="yes")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("option", ["cache", "tools_cache", "resources_cache", "prompts_cache"])
+def test_nothing_that_is_chosen_for_its_reader_is_public(option: str) -> None:
+    public = Cache(ttl_ms=1, scope="public")
+    with pytest.raises(ConfigurationError) as raised:
+        Server("x", authorize=allow, **{option: public})  # type: ignore[arg-type]
+    assert 'cannot use scope "public" with an authorization policy' in str(raised.value)
+    assert (option if option != "cache" else "tools_cache") in str(raised.value)
+    Server("x", **{option: public})  # type: ignore[arg-type]
+    Server("x", authorize=allow, discover_cache=public)
+
+
+@pytest.mark.parametrize("uri", ["x://a", "x://a/{id}"])
+def test_no_resource_is_public_under_a_policy(uri: str) -> None:
+    def read(id: str = "") -> str:
+        return id
+
+    server = Server("x", authorize=allow)
+    reader = read if "{" in uri else lambda: "x"
+    server.resource(uri, name="shared", cache=Cache(ttl_ms=1, scope="public"))(reader)
+    with pytest.raises(ConfigurationError) as raised:
+        server.handle({"jsonrpc": "2.0", "id": 1, "method": "ping"})
+    assert 'resource "shared" cannot be cached with scope "public"' in str(raised.value)
+
+
+def message(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": META}}
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(),
+        Policy().authorize,
+        functools.partial(lambda more, phase, component, context: Error(-32003, "x"), 1),
+        Called(),
+    ],
+)
+def test_a_policy_may_be_anything_that_decides(policy: Any) -> None:
+    server = Server("x", authorize=policy)
+    server.tool(name="a")(lambda: "ran")
+    answer = server.handle(message("tools/call", name="a"))
+    assert answer is not None
+    assert answer["error"]["code"] == -32003
+
+
+def test_who_asks_is_given_to_handle() -> None:
+    server = Server("x")
+
+    @server.tool
+    def who(context: Context) -> dict[str, Any]:
+        return {"auth": context.auth}
+
+    for given in (None, "ada", {"user": "ada", "roles": ["a"]}, 7):
+        answer = server.handle(message("tools/call", name="who"), auth=given)
+        assert answer is not None
+        assert answer["result"]["structuredContent"] == {"auth": given}
+    with pytest.raises(TypeError):
+        server.handle(message("tools/call", name="who"), auth=object())
+
+
+def test_what_a_policy_is_told_cannot_be_changed() -> None:
+    component = auth.Component("tool", "a", metadata={"x": 1})
+    with pytest.raises(AttributeError):
+        component.name = "b"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        component.metadata["x"] = 2  # type: ignore[index]
+    assert component == auth.Component("tool", "a", metadata={"x": 1})
+    assert hash(component) == hash(auth.Component("tool", "a"))
+
+
+def asked(**headers: str) -> auth.Request:
+    return auth.Request("POST", "/mcp", headers)
+
+
+def test_no_repr_shows_a_secret() -> None:
+    bearer = auth.bearer({"s3cret-token": "ada"})
+    key = auth.api_key({"s3cret-token": {"user": "ada"}, "other": "bob"})
+    request = asked(authorization="Bearer s3cret-token")
+    server = Server("x", authenticate=bearer)
+    for value in (bearer, key, request, server, auth.bearer(lambda token: None)):
+        assert "s3cret" not in repr(value)
+        assert "s3cret" not in str(value)
+    assert repr(bearer) == "snodo.auth.bearer(1 key)"
+    assert repr(key) == "snodo.auth.api_key(2 keys)"
+
+
+@pytest.mark.parametrize(
+    ("header", "principal"),
+    [
+        ("Bearer one", "ada"),
+        ("bearer   two ", {"user": "bob"}),
+        ("BEARER one", "ada"),
+        ("Basic one", None),
+        ("Bearer", None),
+        ("Bearer ", None),
+        ("one", None),
+        ("Bearer One", None),
+        ("Bearer one two", None),
+        ("", None),
+    ],
+)
+def test_a_bearer_token_is_found_or_not(header: str, principal: Any) -> None:
+    bearer = auth.bearer({"one": "ada", "two": {"user": "bob"}})
+    said = bearer(asked(authorization=header))
+    if principal is None:
+        assert isinstance(said, auth.Refusal)
+        assert (said.status, said.challenge) == (401, "Bearer")
+    else:
+        assert said == principal
+
+
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ({}, "there is no key"),
+        ({"": "a"}, "not empty"),
+        ({1: "a"}, "must be a string"),
+        ({" a": "a"}, "printable ASCII"),
+        ({"å": "a"}, "printable ASCII"),
+        ({"a": None}, "a principal must be"),
+        ({"a": ""}, "a principal must be"),
+        ({"a": 5}, "a principal must be"),
+        ("token", "takes a dict"),
+        (None, "takes a dict"),
+    ],
+)
+@pytest.mark.parametrize("make", [auth.bearer, auth.api_key])
+def test_what_is_no_key_is_refused(make: Any, keys: Any, text: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        make(keys)
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize("header", ["", "x key", "x:y", 5])
+def test_what_is_no_header_is_refused(header: Any) -> None:
+    with pytest.raises(ConfigurationError, match="name of a header"):
+        auth.api_key({"a": "b"}, header=header)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"status": 500}, ValueError),
+        ({"status": 401, "challenge": None}, ValueError),
+        ({"challenge": "a\r\nb: c"}, ValueError),
+        ({"challenge": "å"}, ValueError),
+        ({"challenge": " "}, ValueError),
+        ({"challenge": 5}, TypeError),
+        ({"message": 5}, TypeError),
+    ],
+)
+def test_what_is_no_refusal_is_refused(options: Any, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        auth.Refusal(**options)
+
+
+def test_a_refusal_says_what_it_tells() -> None:
+    assert str(auth.Refusal()) == "401 Authentication required"
+    assert str(auth.Refusal(403, None)) == "403 Forbidden"
+    assert auth.Refusal(message="Go away").message == "Go away"
+
+
+@pytest.mark.parametrize("said", ["", "  ", '{"a":'])
+def test_the_principal_of_a_pipe_is_said_or_not(said: str, monkeypatch: Any) -> None:
+    from snodo import _options
+
+    monkeypatch.setenv("SNODO_PRINCIPAL", said)
+    with pytest.raises(ConfigurationError, match="SNODO_PRINCIPAL"):
+        _options.environment_principal()
+
+
+def test_nothing_of_this_is_imported_by_a_server_that_has_none_of_it() -> None:
+    script = (
+        "import sys, snodo; s = snodo.Server('x'); s.tool(name='a')(lambda: 'x');"
+        "s.handle({'jsonrpc': '2.0', 'id': 1, 'method': 'ping'});"
+        "print([m for m in sys.modules if m in ('snodo.auth', 'snodo._policy', 'snodo._identity')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("url", "exposed"),
+    [
+        ("http://127.0.0.1:8000/mcp", False),
+        ("http://[::1]:8000/mcp", False),
+        ("http://0.0.0.0:8000/mcp", True),
+        ("http://[::]:8000/mcp", True),
+        ("http://192.168.0.7:8000/mcp", True),
+    ],
+)
+def test_a_server_that_asks_nobody_warns_where_others_reach_it(
+    url: str, exposed: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Server("x")._warn(url)
+    said = capsys.readouterr().err
+    assert said.startswith("snodo: warning: ") is exposed
+    assert said.count("\n") == int(exposed)
+    Server("x", authenticate=auth.bearer({"a": "b"}))._warn(url)
+    assert capsys.readouterr().err == ""
