@@ -453,6 +453,7 @@ fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {
         Ok(context) => context,
         Err(error) => return error.write_unraisable(py, None),
     };
+    let _surrounded = callable.surround(&context);
     if let Some(operation) = callable.operation().cloned() {
         return operation.build_and_send(&context, callable, reply);
     }
