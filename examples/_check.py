@@ -119,12 +119,14 @@ def post(
             return refused.code, json.load(refused)
 
 
-def stream(url: str, method: str, **params: Any) -> Iterator[dict[str, Any]]:
-    """Post a request and give every message of its answer, as they come.
+def stream(
+    url: str, method: str, extra: dict[str, str] | None = None, **params: Any
+) -> Iterator[dict[str, Any]]:
+    """Post a request with extra headers and give every message of its answer, as they come.
 
     Closing it disconnects, as a client does that has lost interest.
     """
-    return _messages(_request(url, message(method, **params), {}))
+    return _messages(_request(url, message(method, **params), extra or {}))
 
 
 class Session:

@@ -46,15 +46,16 @@ class Composer:
 
     def composed(self, components: Components) -> dict[str, list[Any]]:
         """Give the specs by list. A component that is there already keeps its states."""
-        before, self._bound = self._bound, {}
+        bound: dict[tuple[str, str], tuple[Any, Bound]] = {}
         overrides = {key: fake for each in self.overrides for key, fake in each.items()}
         offered = {
             f"{kind}s": [
-                self._composed(kind, spec, before, overrides)
+                self._composed(kind, spec, bound, overrides)
                 for _, spec in components.table(kind).values()
             ]
             for kind in _OPERATIONS
         }
+        self._bound = bound  # once nothing can be wrong any more
         if self._kept is not None:
             offered["resources"].append(self._kept.spec)
         return offered
@@ -62,20 +63,20 @@ class Composer:
     def _composed(
         self,
         kind: str,
-        spec: Any,
-        before: dict[tuple[str, str], tuple[Any, Bound]],
+        declared: Any,
+        after: dict[tuple[str, str], tuple[Any, Bound]],
         overrides: Fakes,
     ) -> Any:
-        spec, whole = _filled(spec, overrides), spec
+        spec = _filled(declared, overrides)
         layers = (*self._layers, *spec.middleware)
         if not layers:
             return spec
-        known, bound = before.get((kind, spec.name), (None, ()))
-        if known is not whole:
-            bound = self._bind(kind, whole, layers)
-        self._bound[kind, spec.name] = whole, bound
-        if spec is not whole:
-            bound = self._bind(kind, whole, layers)  # what was remembered is of other values
+        known, bound = self._bound.get((kind, spec.name), (None, ()))
+        if known is not declared:
+            bound = self._bind(kind, declared, layers)
+        after[kind, spec.name] = declared, bound
+        if spec is not declared:
+            bound = self._bind(kind, declared, layers)  # what was remembered is of other values
         if getattr(spec, "content", None) is not None:
             spec = _awake(spec)
         wrapper, is_async = surrounded(
@@ -84,7 +85,8 @@ class Composer:
         function = getattr(spec, "bare", None) or spec.function
         spec = spec._replace(function=function, wrapper=wrapper, is_async=is_async)
         if kind == "tool":
-            return spec
+            # An actor is reached through the function then: the short way has no room for layers.
+            return spec._replace(operation=None)
         completions = tuple(_completed(one, bound) for one in spec.completions)
         return spec._replace(completions=completions)
 

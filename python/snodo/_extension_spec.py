@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import Parameter, isasyncgenfunction, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ._callable import global_names, innermost, parameters, runner
+from ._callable import global_names, innermost, local_names, parameters, runner
 from ._definition import dumps
 from ._encode import EncodeError, to_json
 from .errors import ConfigurationError, Error
@@ -32,6 +32,8 @@ class MethodSpec(NamedTuple):
     function: Callable[..., Any]
     is_async: bool
     header: tuple[str, str] | None
+    schema: bytes | None
+    """What the parameters are held to."""
 
 
 class ExtensionSpec(NamedTuple):
@@ -183,20 +185,20 @@ def _methods(extension: Extension) -> list[MethodSpec]:
         is_pair = isinstance(header, tuple) and len(header) == 2
         if header is not None and not (is_pair and all(isinstance(one, str) for one in header)):
             raise _wrong(extension, f'method {name!r}: header must be ("Mcp-Name", "parameter")')
-        function, is_async = _method(extension, name, method.function, validate, shape)
-        found.append(MethodSpec(name, function, is_async, header))
+        schema, convert = _typed(extension, name, method.function)
+        run, is_async = _method(name, method.function, validate, convert, shape)
+        found.append(MethodSpec(name, run, is_async, header, schema))
     return found
 
 
 def _method(
-    extension: Extension,
     name: str,
     function: Callable[..., Any],
     validate: Callable[..., Any] | None,
+    convert: Convert | None,
     shape: Callable[..., Any] | None,
 ) -> Callback:
     run, is_async = runner(function)
-    convert = _converter(extension, name, function)
 
     def admitted(params: dict[str, Any], context: Context) -> Any:
         if validate is not None:
@@ -228,40 +230,64 @@ def _accepted(verdict: Any) -> None:
         raise TypeError("validate() must raise an Error to refuse, and give nothing otherwise")
 
 
-def _converter(extension: Extension, name: str, function: Callable[..., Any]) -> Convert | None:
-    """Give what makes the parameters the type that the function's hint says."""
+def _typed(
+    extension: Extension, name: str, function: Callable[..., Any]
+) -> tuple[bytes | None, Convert | None]:
+    """Give the schema that a hint of the parameters comes to, and what makes them that type."""
     from . import _convert, _hints
+    from ._schema import SchemaBuilder
 
     try:
         found = parameters(function)[0]
     except (TypeError, ValueError):
-        return None
+        return None, None
     places = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     given = [one for one in found if one.kind in places]
     if len(given) < 2 and not any(one.kind is Parameter.VAR_POSITIONAL for one in found):
         raise _wrong(extension, f"method {name!r} must take (params, context)")
     if not given or given[0].annotation is Parameter.empty:
-        return None
-    hint = given[0].annotation
-    space = global_names(function)
+        return None, None
+    hint, local = given[0].annotation, local_names(function, None)
     try:
-        hint = _hints.resolve({"params": hint}, space, {})["params"]
-    except Exception:  # an annotation is code; that of a mapping means nothing here
-        return None
-    if _hints.fields_of(hint, space) is None:
-        return None
-    convert = _convert.converter(hint, "", space, component=f"extension method {name}")
-    if convert is None:
-        return None
+        hint = _hints.resolve({"params": hint}, global_names(function), local)["params"]
+        structured = _hints.fields_of(hint, local) is not None
+        if not (structured or _hints.is_struct(hint) or _hints.is_pydantic(hint)):
+            return None, None
+        builder = SchemaBuilder(local)
+        schema = {"type": "object", **builder.schema(hint, "params")}
+    except Exception as error:  # an annotation is code, so anything can come out of it
+        text = f"method {name!r}: the hint of its parameters cannot be read: {error}"
+        raise _wrong(extension, text) from None
+    if schema["type"] != "object":
+        raise _wrong(extension, f"method {name!r}: its parameters are an object, so no NamedTuple")
+    known = None
+    if structured and "properties" in schema:
+        # What is not known may be of a later version.
+        schema.pop("additionalProperties", None)
+        known = frozenset(schema["properties"])
+    if builder.definitions:
+        schema["$defs"] = {**builder.definitions, **schema.get("$defs", {})}
+    convert = _convert.converter(hint, "", local, component=f"extension method {name}")
+    return dumps(to_json(schema)), None if convert is None else _refusing(convert, known)
+
+
+def _refusing(convert: Convert, known: frozenset[str] | None) -> Convert:
+    """Give a converter whose refusal is an answer: what the schema cannot say.
+
+    Args:
+        convert: What refuses.
+        known: The members that it knows; None for a type that sees to others by itself.
+    """
+    from ._convert import ConversionError
 
     def converted(params: Any) -> Any:
         try:
+            if known is not None:
+                params = {name: value for name, value in params.items() if name in known}
             return convert(params)
-        except _convert.ConversionError as error:
-            # Worded for the arguments of tools; here there is no name before the path.
-            text = str(error).removeprefix("Invalid arguments at /")
-            at = "Invalid params at " if text.startswith("/") else "Invalid params"
-            raise Error.invalid_params(at + text) from None
+        except ConversionError as error:
+            # There is no name of an argument before the path.
+            raise Error.invalid_params(str(error).replace("at //", "at /", 1)) from None
 
     return converted
 

@@ -171,8 +171,8 @@ def test_a_callback_accepts_declines_or_refuses(serve: Any) -> None:
 def test_parameters_are_held_to_their_type_and_to_validate(serve: Any) -> None:
     session = serve(JOBS)
     for params, said in [
-        ({"jobId": 5}, "Invalid params at /jobId"),
-        ({}, "Invalid params"),
+        ({"jobId": 5}, "Invalid arguments at /jobId: expected string"),
+        ({}, "Missing required arguments: jobId"),
         ({"jobId": "j"}, "Unknown or inaccessible jobId"),
         ({"jobId": "j", "nothing": 1}, "nothing is no parameter"),
     ]:
@@ -318,6 +318,11 @@ class Layer(Extension):
             result = await call_next()
             result.value["content"][0]["text"] += f", seen as {result.kind}"
             return result
+        if name == "asks" and outer:
+            try:
+                context.ask("name", elicit.form("Who?", {"name": str}))
+            except RuntimeError as error:
+                return Result.text(str(error))
         if name == "slow" and outer:
             await asyncio.sleep(30)
         if name == "checks":
@@ -493,6 +498,11 @@ def test_what_is_below_answers_as_if_there_were_no_layer(serve: Any) -> None:
         ("fails", "catches", "caught -5 no {'a': 1}"),
         ("says", "looks", "x {}, seen as wire"),
         ("says", "twice", "call_next goes on once"),
+        (
+            "says",
+            "asks",
+            "an extension cannot ask: a tool, a prompt or a read that it surrounds can",
+        ),
         ("says", "checks", "x {'outer': [], 'inner': ['outer']}"),
     ],
 )
@@ -667,6 +677,54 @@ def test_a_broken_callback_ends_a_stream(serve_process: Any, how: str) -> None:
         assert "secret" not in str(answer)
 
 
+OWN_SOURCE = """
+import dataclasses
+
+from snodo import Event, Extension, Server, Source
+from snodo.extension import method
+
+
+class Jobs(Extension):
+    id = "com.example/jobs"
+    filter_keys = ("jobIds", "jobsFinished")
+
+    @method("jobs/get")
+    def get(self, params, context):
+        return {}
+
+    def notification(self, selector, payload, context):
+        return "notifications/jobs", {"selector": selector, **payload}
+
+
+class Bus(Source):
+    def accept(self, filter, context):
+        wanted = filter.extensions["com.example/jobs"]
+        accepted = {"com.example/jobs": {**wanted, "jobIds": wanted["jobIds"][:1]}}
+        return dataclasses.replace(filter, extensions=accepted)
+
+    async def listen(self, filter, context):
+        for selector in ("a", "b", "jobsFinished"):
+            yield Event.extension("com.example/jobs", selector, {"from": "bus"})
+
+
+server = Server("bus", version="1.0.0", extensions=[Jobs()], subscriptions=Bus())
+
+
+@server.tool
+def says() -> str:
+    return "said"
+"""
+
+
+def test_a_source_tells_of_extensions_too(serve_process: Any) -> None:
+    session = serve_process(OWN_SOURCE)
+    with listen(session, jobIds=["a", "b"], jobsFinished=True) as listening:
+        accepted = listening.notice()["params"]["notifications"]
+        assert accepted == {"jobIds": ["a"], "jobsFinished": True}
+        notices, _ = listening.rest()
+        assert [notice["params"]["selector"] for notice in notices] == ["a", "jobsFinished"]
+
+
 QUIET = """
 from snodo import Error, Extension, Server
 from snodo.extension import method
@@ -764,3 +822,64 @@ def test_a_result_type_needs_a_declaration(serve: Any) -> None:
     with pytest.raises(Refusal) as refused:
         session.call("invents", **declaring())
     assert refused.value.code == -32603
+
+
+GUARDED = """
+from snodo import Context, Error, Extension, Result, Server
+from snodo.extension import method
+
+asked = []
+
+
+class Around(Extension):
+    id = "com.example/jobs"
+
+    @method("jobs/asked")
+    def asked(self, params, context):
+        found = asked[:]
+        asked.clear()
+        return {"asked": found}
+
+    async def around(self, context, operation, call_next):
+        if operation.method != "tools/call":
+            return await call_next()
+        asked.append("layer")
+        try:
+            known = await call_next.check()
+        except Error as error:
+            return Result.text(f"refused with {error.code}")
+        return known or Result.text("would run")
+
+
+def policy(phase, component, context):
+    asked.append(f"{phase} {component.name}")
+    return Error.authorization(-32003, "Forbidden") if component.name == "hidden" else None
+
+
+server = Server("guarded", version="1.0.0", extensions=[Around()], authorize=policy)
+
+
+@server.tool
+def hidden(n: int) -> str:
+    return "never"
+
+
+@server.tool
+def shown(n: int) -> str:
+    return "never either"
+"""
+
+
+def test_the_checks_are_lookup_then_authorization_then_arguments(serve: Any) -> None:
+    session = serve(GUARDED)
+    session.ask("jobs/asked", {}, **declaring())
+    for tool, arguments, said, asked in [
+        ("hidden", {}, "refused with -32003", ["layer", "invocation hidden"]),
+        ("shown", {"n": 1}, "would run", ["layer", "invocation shown"]),
+        ("nobody", {}, "refused with -32602", ["layer"]),
+    ]:
+        assert session.text(tool, arguments) == said
+        assert session.ask("jobs/asked", {}, **declaring())["asked"] == asked
+    assert session.failure("shown", {}) == "Missing required arguments: n"
+    # What is listed goes the same way.
+    assert set(session.tools()) == {"shown"}

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypedDict
 
+import msgspec
 import pytest
 
+from driver import request
 from snodo import ConfigurationError, Context, Error, Event, Extension, Server, tool
 from snodo.extension import Method, Operation, method
 
@@ -133,6 +136,71 @@ def test_marked_methods_are_found() -> None:
         "jobs/good": Method(more.get),
         "good/more": Method(more.more, ("Mcp-Name", "goodId")),
     }
+
+
+class Struct(msgspec.Struct):
+    jobId: str
+
+
+@dataclass
+class Record:
+    jobId: str
+
+
+class Typed(TypedDict):
+    jobId: str
+
+
+def test_parameters_become_what_their_hint_says() -> None:
+    seen: list[Any] = []
+
+    class Hinted(Extension):
+        id = "com.example/good"
+
+        @method("jobs/struct")
+        def struct(self, params: Struct, context: Context) -> dict[str, Any]:
+            seen.append(params)
+            return {}
+
+        @method("jobs/record")
+        async def record(self, params: Record, context: Context) -> dict[str, Any]:
+            seen.append(params)
+            return {}
+
+        @method("jobs/typed")
+        def typed(self, params: Typed, context: Context) -> dict[str, Any]:
+            seen.append(params)
+            return {}
+
+        @method("jobs/plain")
+        def plain(self, params: Mapping[str, Any], context: Context) -> dict[str, Any]:
+            seen.append(params)
+            return {}
+
+    server = Server("x", extensions=[Hinted()])
+    declared = {"extensions": {"com.example/good": {}}}
+    for name in ("struct", "record", "typed", "plain"):
+        sent = {"jobId": "a"} if name in ("typed", "plain") else {"jobId": "a", "more": 1}
+        message = request(f"jobs/{name}", sent, clientCapabilities=declared)
+        answer = server.handle(message)
+        assert answer is not None
+        assert "result" in answer, answer
+        if name != "plain":
+            message = request(f"jobs/{name}", {"jobId": 5}, clientCapabilities=declared)
+            refused = server.handle(message)
+            assert refused is not None
+            assert refused["error"]["code"] == -32602
+    record = {"jobId": "a"}
+    assert seen == [Struct("a"), Record("a"), record, record]
+
+
+def test_a_hint_that_cannot_be_resolved_is_refused() -> None:
+    class Unknown(Good):
+        @method("jobs/unknown")
+        def unknown(self, params: Nowhere, context: Context) -> None:  # type: ignore[name-defined]  # noqa: F821
+            """Never called."""
+
+    assert "cannot be read" in refusal(Unknown())
 
 
 def test_an_operation_says_what_is_asked() -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import signal
+import textwrap
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
@@ -223,7 +224,7 @@ class TestLife:
             changes.left = True
             assert running.next()["result"]["content"][0]["text"] == "done"
             server.wait(10)
-            assert "Finished server process" in server.log()
+            server.wait_for_log("Finished server process")
             assert "without completing" not in server.log()
 
     def test_the_end_of_the_loop_is_the_end_of_a_lifespan_that_nobody_forwards(
@@ -234,6 +235,7 @@ class TestLife:
             assert server.post(LIST, HEADERS).status == 200
             server.signal(signal.SIGINT)
             server.wait(10)
+            server.wait_for_log("lifespan left")
             assert times(server, "lifespan entered") == times(server, "lifespan left") == 1
         finally:
             server.close()
@@ -250,8 +252,10 @@ class TestLife:
             assert server.post(LIST, HEADERS).status == 200
             server.signal(signal.SIGTERM)
             server.wait(10)
+            server.wait_for_log("lifespan left")
             assert times(server, "lifespan entered") == times(server, "lifespan left") == 1
-            assert server.log().index("lifespan left") < server.log().index("shutdown complete")
+            said = server.wait_for_log("shutdown complete")
+            assert said.index("lifespan left") < said.index("shutdown complete")
         finally:
             server.close()
 
@@ -276,6 +280,33 @@ class TestIdentity:
             headers = {"x_token": "ada", "mcp_auth": "ada", "authorization": "Bearer ada"}
             told = server.send(call("who"), **headers).json()["result"]["structuredContent"]
             assert told == {"auth": None, "token": "ada"}
+        finally:
+            server.close()
+
+    def test_authenticate_is_asked_where_the_host_says_nothing(
+        self, write_app: Callable[[str], Path]
+    ) -> None:
+        asks = """
+        def authenticate(request):
+            say("authenticate asked")
+            key = request.headers.get("x-key")
+            return {"key": key, "path": request.path, "peer": request.peer[0]} if key else None
+
+        server = Server("shop", version="1.0.0", authenticate=authenticate, limits=LIMITS)
+        """
+        asks = textwrap.dedent(asks)
+        source = APP.replace('server = Server("shop", version="1.0.0", limits=LIMITS)', "")
+        server = AsgiServer(
+            write_app(source.replace("@server.lifespan", f"{asks}\n\n@server.lifespan"))
+        )
+        try:
+            assert server.post(LIST, HEADERS).status == 401
+            told = server.send(call("who"), x_key="k", x_token=None)
+            assert told.json()["result"]["isError"], "there is no x-token to tell"
+            assert times(server, "authenticate asked") == 2
+            told = server.send(call("who"), x_token="ada").json()["result"]["structuredContent"]
+            assert told["auth"] == {"user": "ada"}
+            assert times(server, "authenticate asked") == 2
         finally:
             server.close()
 
@@ -335,7 +366,7 @@ class TestCancellation:
                 conversation.notice()
             params = {"requestId": message["id"]}
             told = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-            reply = mounted.send(told, **theirs)
+            reply = mounted.send(told, mcp_protocol_version="2026-07-28", **theirs)
             assert (reply.status, reply.body) == (202, b"")
             if ends:
                 wait_until(lambda: times(mounted, "slow cancelled") > cancelled, "its end")

@@ -252,6 +252,18 @@ impl Target {
         }
     }
 
+    /// Whether it is what an extension has to say.
+    pub fn is_of_extension(&self) -> bool {
+        matches!(
+            self,
+            Self::Method(_)
+                | Self::Negotiation(_)
+                | Self::Layer(_)
+                | Self::Selection(_)
+                | Self::Event(_)
+        )
+    }
+
     /// Whether its outcome says what is to be called, and is no answer: part of the checks before.
     pub fn is_lookup(&self) -> bool {
         matches!(

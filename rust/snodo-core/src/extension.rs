@@ -5,11 +5,13 @@
 //! spelled, the dialect's.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::context::Context;
 use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::json::{Json, Object};
+use crate::schema::Schema;
 use crate::{meta, mrtr, subscription};
 
 /// What an extension adds.
@@ -44,6 +46,8 @@ pub struct Method {
     pub name: &'static str,
     /// A header, in lower case, that repeats a parameter, and the parameter.
     pub mirrored: Option<(String, String)>,
+    /// What its parameters are held to.
+    pub schema: Option<Arc<Schema>>,
 }
 
 /// Operations of the core that an extension surrounds.
@@ -246,6 +250,12 @@ impl<'a> Extensions<'a> {
         places.filter(includes).collect()
     }
 
+    /// Whether any surrounds an operation.
+    pub(crate) fn surround(&self, method: &str) -> bool {
+        let mut places = self.active.places.iter();
+        places.any(|at| self.all[*at].around.includes(method))
+    }
+
     /// Those that have a member in a filter, with what is asked of each.
     pub(crate) fn asked(&self, filter: &Object) -> Vec<(usize, Object)> {
         let places = self.active.places.iter().copied();
@@ -294,8 +304,11 @@ mod tests {
     use crate::dialect::{V2025_11_25, V2026_07_28};
 
     fn method(name: &'static str) -> Method {
-        let mirrored = None;
-        Method { name, mirrored }
+        Method {
+            name,
+            mirrored: None,
+            schema: None,
+        }
     }
 
     fn extension(id: &str, methods: &[&'static str]) -> Extension {

@@ -2,15 +2,19 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{GREET, META, ask, http, object, settings, stdio, tool, with_tools};
 use snodo_core::call::{Call, Target};
 use snodo_core::context::Arrival;
 use snodo_core::dialect::ALL;
 use snodo_core::error::{Error, Kind};
 use snodo_core::extension::{Around, Extension, Method};
+use snodo_core::json::Json;
 use snodo_core::outcome::{Outcome, Value};
 use snodo_core::pipeline::{self, Check, Prepared, Step, finish, prepare, proceed};
 use snodo_core::runtime::{Runtime, Settings};
+use snodo_core::schema::{Schema, Validator};
 use snodo_core::subscription::{Event, Listen, Own};
 
 const JOBS: &str = "com.example/jobs";
@@ -24,6 +28,7 @@ fn jobs() -> Extension {
         methods: vec![Method {
             name: "jobs/get",
             mirrored: Some(("mcp-name".to_owned(), "jobId".to_owned())),
+            schema: None,
         }],
         negotiates: false,
         missing: None,
@@ -65,7 +70,7 @@ fn code(runtime: &Runtime, message: &str) -> i64 {
     let (body, _) = ask(runtime, message, stdio());
     let error = object(&body).take("error").expect("an error");
     match error.as_object().and_then(|error| error.get("code")) {
-        Some(snodo_core::json::Json::Int(code)) => *code,
+        Some(Json::Int(code)) => *code,
         other => panic!("no code: {other:?}"),
     }
 }
@@ -88,6 +93,29 @@ fn a_method_is_there_for_those_who_declare_it() {
         -32601
     );
     assert_eq!(code(&runtime, &request("jobs/other", "", DECLARED)), -32601);
+}
+
+#[test]
+fn parameters_are_held_to_the_schema_of_the_method() {
+    let schema =
+        r#"{"type":"object","properties":{"jobId":{"type":"string"}},"required":["jobId"]}"#;
+    let schema = Json::Object(object(schema));
+    let schema = Schema::input(&schema, Validator::Full).expect("a good schema");
+    let mut extension = jobs();
+    extension.methods[0].schema = Some(Arc::new(schema));
+    let runtime = extended(vec![extension]);
+    called(
+        &runtime,
+        &request("jobs/get", r#""jobId":"j","more":1"#, DECLARED),
+    );
+    for wrong in [r#""jobId":1"#, ""] {
+        assert_eq!(
+            code(&runtime, &request("jobs/get", wrong, DECLARED)),
+            -32602
+        );
+        // Who may not use it is told that first.
+        assert_eq!(code(&runtime, &request("jobs/get", wrong, "")), -32601);
+    }
 }
 
 #[test]
@@ -202,6 +230,7 @@ fn other() -> Extension {
         methods: vec![Method {
             name: "other/get",
             mirrored: None,
+            schema: None,
         }],
         filter_keys: Vec::new(),
         ..layered(Around::Everything)
@@ -302,7 +331,7 @@ fn an_answer_passes_through_a_layer_as_it_is() {
     );
     assert_eq!(again, answer);
     let refused: Outcome = Error::new(-7, Kind::Execution, "no")
-        .with_data(snodo_core::json::Json::Int(5))
+        .with_data(Json::Int(5))
         .into();
     let answer = finish(&runtime, &tool.context, &tool.target, &refused);
     let error = pipeline::passed(&layer.context, &answer).expect_err("an error");
@@ -532,7 +561,7 @@ fn event(extension: &str, selector: &str) -> Event {
         extension: extension.to_owned(),
         selector: selector.to_owned(),
     };
-    let payload = snodo_core::json::Json::Object(object(r#"{"n":1}"#));
+    let payload = Json::Object(object(r#"{"n":1}"#));
     Event::of_extension(own, payload, object(r#"{"com.example/k":2}"#)).expect("an event")
 }
 

@@ -158,6 +158,11 @@ impl PyContext {
             let text = "no state travels with a subscription";
             return Err(PyRuntimeError::new_err(text));
         };
+        let asks = purpose == "ask";
+        if asks && call.target.is_of_extension() {
+            let text = "an extension cannot ask: a tool, a prompt or a read that it surrounds can";
+            return Err(PyRuntimeError::new_err(text));
+        }
         Ok(Sealing {
             keys: keys.map_or(callable.keys(), |keys| &keys.get().0),
             purpose,

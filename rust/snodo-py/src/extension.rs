@@ -10,6 +10,7 @@ use snodo_core::error::{Error, Kind as ErrorKind};
 use snodo_core::extension::{self, Around, Extension, Method};
 use snodo_core::json::{self, Json};
 use snodo_core::limits::Limits;
+use snodo_core::schema::{Schema, Validator};
 
 use crate::binding::{Passing, optional};
 use crate::callable::{PyCallable, Terms};
@@ -141,8 +142,13 @@ fn definition(spec: &Bound<'_, PyAny>, id: String) -> PyResult<Extension> {
         let name: String = method.getattr("name")?.extract()?;
         let mirrored: Option<(String, String)> = method.getattr("header")?.extract()?;
         let mirrored = mirrored.map(|(header, field)| (header.to_ascii_lowercase(), field));
-        let name = lasting(name);
-        methods.push(Method { name, mirrored });
+        let schema: Option<Vec<u8>> = method.getattr("schema")?.extract()?;
+        let schema = schema.map(|schema| compiled(py, &id, &name, &schema));
+        methods.push(Method {
+            name: lasting(name),
+            mirrored,
+            schema: schema.transpose()?,
+        });
     }
     let surrounds = optional(spec, "around")?.is_some();
     let around = match spec
@@ -174,6 +180,15 @@ fn definition(spec: &Bound<'_, PyAny>, id: String) -> PyResult<Extension> {
         result_types: spec.getattr("result_types")?.extract()?,
         filter_keys: spec.getattr("filter_keys")?.extract()?,
     })
+}
+
+fn compiled(py: Python<'_>, id: &str, method: &str, schema: &[u8]) -> PyResult<Arc<Schema>> {
+    let wrong = |what: &dyn std::fmt::Display| {
+        configuration_error(py, format!("extension {id:?}: method {method:?}: {what}"))
+    };
+    let schema = json::parse(schema, &Limits::default()).map_err(|error| wrong(&error))?;
+    let schema = Schema::input(&schema, Validator::Full).map_err(|error| wrong(&error))?;
+    Ok(Arc::new(schema))
 }
 
 /// The name as one that lives as long as the process. Each is kept once, and only what the application

@@ -27,10 +27,14 @@ pub(super) fn begin(
         let name = extensions.all[at].methods[method].name;
         Wanted::Method(Method { at, method, name }, params)
     } else {
-        let sent = Arc::new(params.clone());
+        let sent = if extensions.surround(context.method) {
+            params.clone()
+        } else {
+            Object::new() // nobody is to see them
+        };
         match context.dialect.operation(&mut context, params)? {
             Operation::Listen { filter, others } => Wanted::Listen(filter.offered(runtime), others),
-            operation => Wanted::Core(Arc::new(operation), sent),
+            operation => Wanted::Core(Arc::new(operation), Arc::new(sent)),
         }
     };
     let mut waiting = Vec::new();
@@ -120,6 +124,11 @@ fn go_on(
     match wanted {
         Wanted::Method(method, params) => {
             admit(extensions, &context, method.at, method.name)?;
+            if let Some(schema) = &extensions.all[method.at].methods[method.method].schema {
+                schema
+                    .check_arguments(&params)
+                    .map_err(Error::invalid_params)?;
+            }
             Ok(Prepared::Call(Call {
                 target: Target::Method(Box::new(method)),
                 arguments: params,

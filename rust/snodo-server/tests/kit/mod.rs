@@ -101,6 +101,7 @@ pub fn layered(limits: Limits, layers: usize) -> (Arc<Service>, Held) {
         methods: vec![Method {
             name: ["one/get", "two/get"][at],
             mirrored: None,
+            schema: None,
         }],
         negotiates: false,
         missing: None,

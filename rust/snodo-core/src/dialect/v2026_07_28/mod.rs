@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use super::{Claim, Dialect, Frame, List, Notification, Opening, Rendered, Request};
 use super::{headers, notices, params, shape, unsupported_version};
 use crate::call::Target;
-use crate::context::{Arrival, Context, Headers, Transport};
+use crate::context::{Arrival, Context, Headers};
 use crate::envelope::Id;
 use crate::error::{Error, code};
 use crate::json::{Json, Object};
@@ -134,8 +134,7 @@ impl Dialect for V2026_07_28 {
         if let Some(headers) = arrival.headers.as_deref() {
             check_notification_headers(headers, method, &params)?;
         }
-        // Over HTTP a cancellation cannot be tied to its caller; closing the stream is the signal.
-        if method != CANCELLED || arrival.transport == Transport::Http {
+        if method != CANCELLED {
             return Ok(Notification::Ignored);
         }
         let id = params
