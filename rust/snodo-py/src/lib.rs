@@ -3,6 +3,8 @@
 //! Nothing is decided here: convert, delegate, convert back. Python code runs in `lane` and nowhere
 //! else, and no tokio thread ever attaches to the interpreter.
 
+mod actor_tool;
+mod address;
 mod asgi;
 mod authenticating;
 mod binding;
@@ -19,7 +21,6 @@ mod layers;
 mod log;
 mod mrtr;
 mod next;
-mod operation;
 mod policy;
 mod result;
 mod schema;
@@ -39,6 +40,10 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[pymodule(gil_used = false)]
 mod _snodo {
     #[pymodule_export]
+    use super::actor_tool::PyActorTool;
+    #[pymodule_export]
+    use super::address::listen;
+    #[pymodule_export]
     use super::asgi::{PyExchange, PyHosted, PyPorter, check_hosted};
     #[pymodule_export]
     use super::context::PyContext;
@@ -53,15 +58,13 @@ mod _snodo {
     #[pymodule_export]
     use super::next::PyNext;
     #[pymodule_export]
-    use super::operation::PyOperation;
-    #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]
     use super::schema::{
         check_schema, unenforced_keyword, uri_template_error, uri_template_matches, validate,
     };
     #[pymodule_export]
-    use super::server::{PyRuntime, listen};
+    use super::server::PyRuntime;
     #[pymodule_export]
     use super::serving::PyServing;
     #[pymodule_export]
