@@ -349,10 +349,13 @@ impl Endpoint {
             .service
             .telemetry()
             .is_some_and(|it| it.metrics().is_some());
-        if keeps_metrics && request.uri().path() == METRICS {
-            return self.scrape(&request, life);
-        }
         leave_unread(life, request.body());
+        if keeps_metrics && request.uri().path() == METRICS {
+            return match self.unscraped(&request, life) {
+                Some(refusal) => refusal,
+                None => Box::pin(self.scrape(life)).await,
+            };
+        }
         match hyper::service::Service::call(&self.beside, request).await {
             Ok(response) => response.map(Body::Stream),
             Err(never) => match never {},
