@@ -35,6 +35,8 @@ CALLS = {
     "rows": ("rows", {"n": 100}),
     "invalid": ("add", {"a": "two", "b": 40}),
     "list": None,
+    # Last: what other servers do not have ends their column.
+    "actor": ("count", {"by": 1}),
 }
 
 

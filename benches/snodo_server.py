@@ -1,11 +1,40 @@
 """The measured tools, on snodo."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from snodo import Server
+from snodo import Actor, Server
 
 server = Server("bench", version="1.0.0")
+
+
+class Counter(Actor):
+    count = 0
+
+    async def handle_call(self, by: int) -> int:
+        self.count += by
+        return self.count % 1_000 + 1_000  # answers of one length
+
+
+@server.lifespan
+async def lifespan() -> AsyncIterator[None]:
+    async with Counter.start(name="counter"):
+        yield
+
+
+server.actor_call(
+    "count",
+    target="counter",
+    input_schema={
+        "type": "object",
+        "properties": {"by": {"type": "integer"}},
+        "required": ["by"],
+        "additionalProperties": False,
+    },
+    message=lambda arguments: arguments["by"],
+    encode_reply=lambda count: {"count": count},
+)
 
 
 @dataclass

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import TypeAlias
 
-    from ._snodo import ActorOperation, Result
+    from ._snodo import ActorTool, Result
     from .server import Server
 
     Handler: TypeAlias = Callable[..., Coroutine[Any, Any, Result]]
@@ -173,8 +173,8 @@ class _Declaration:
         if output is not None:
             output = checked_schema(output, "output_schema", self.site)
         description = checked_text(self.options.get("description"), "description", self.site)
-        operation = self._operation(target, schema)
-        handler = _handler(name, operation)
+        tool = self._tool(target, schema)
+        handler = _handler(name, tool)
         spec = ToolSpec(
             name=name,
             definition=listed(
@@ -189,7 +189,7 @@ class _Declaration:
             is_async=True,
             slots=None,
             where=self.site.where,
-            operation=operation,
+            actor=tool,
         )
         server._components.register("tool", builder or handler, spec)
         return handler
@@ -224,7 +224,7 @@ class _Declaration:
     def _refuse_duplicate(self) -> None:
         folded = _folded(self.name)
         for _, spec in self.server._components.tools.values():
-            if spec.operation is not None and _folded(spec.name) == folded:
+            if spec.actor is not None and _folded(spec.name) == folded:
                 raise self.site.refuse(
                     "name",
                     f'Actor tool "{self.name}" duplicates an earlier declaration',
@@ -247,8 +247,8 @@ class _Declaration:
         error.keyword = keyword
         raise error
 
-    def _operation(self, target: str, schema: Schema) -> ActorOperation:
-        from ._snodo import ActorOperation
+    def _tool(self, target: str, schema: Schema) -> ActorTool:
+        from ._snodo import ActorTool
 
         message = self.options["message"]
         if self.form == "cast":
@@ -261,7 +261,7 @@ class _Declaration:
                 "encode_reply": encoder if _takes_one(encoder) else None,
             }
         parameters = self._parameters(message) if callable(message) else 0
-        return ActorOperation(self.name, target, dumps(schema), message, parameters, **how)
+        return ActorTool(self.name, target, dumps(schema), message, parameters, **how)
 
     def _parameters(self, builder: Any) -> int:
         """Count the parameters of a builder: arguments, or arguments and context."""
@@ -283,12 +283,12 @@ class _Declaration:
         return self.site.refuse(part, reason, ADVICE[part])
 
 
-def _handler(name: str, operation: ActorOperation) -> Handler:
+def _handler(name: str, tool: ActorTool) -> Handler:
     from ._snodo import Result
 
     async def handler(arguments: Any, context: Any = None) -> Result:
         try:
-            return Result.structured(await operation(arguments, context))
+            return Result.structured(await tool(arguments, context))
         except ActorError as error:
             return Result.error(error.message)
 

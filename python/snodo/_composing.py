@@ -86,7 +86,7 @@ class Composer:
         spec = spec._replace(function=function, wrapper=wrapper, is_async=is_async)
         if kind == "tool":
             # An actor is reached through the function then: the short way has no room for layers.
-            return spec._replace(operation=None)
+            return spec._replace(actor=None)
         completions = tuple(_completed(one, bound) for one in spec.completions)
         return spec._replace(completions=completions)
 

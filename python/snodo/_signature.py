@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from ._injection import Injection
     from ._layers import Layer
-    from ._snodo import ActorOperation
+    from ._snodo import ActorTool
 
 
 class Slot(NamedTuple):
@@ -57,8 +57,9 @@ class ToolSpec(NamedTuple):
     """The application's own validator on structured content; may raise."""
     where: str = ""
     """``file:line`` of the declaration."""
-    operation: ActorOperation | None = None
-    """What an actor does for an actor tool, which the runtime has done without the function."""
+    actor: ActorTool | None = None
+    """Of a tool that asks or tells an actor: what it does. Where nothing surrounds the function,
+    that is done without calling it."""
     middleware: tuple[Layer, ...] = ()
     """What surrounds it, outermost first; what the server adds is not among it."""
     injection: Injection | None = None

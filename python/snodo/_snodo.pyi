@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 _J = TypeVar("_J", bound=str | float | list[Any] | dict[str, Any] | None)
 
 __all__ = [
-    "ActorOperation",
+    "ActorTool",
     "CallNext",
     "Context",
     "Door",
@@ -197,7 +197,7 @@ class Mailbox:
         """Tell whether the calling code runs for a message of this actor."""
 
 @final
-class ActorOperation:
+class ActorTool:
     """What an actor tool does, fixed when it is declared."""
 
     def __new__(

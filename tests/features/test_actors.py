@@ -4,13 +4,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import threading
 import time
 from typing import Any
 
 import pytest
 
-from driver import Refusal
+from driver import HANDSHAKES, HttpHandshake, HttpServer, Refusal, request
 
 COUNTER = """
 import asyncio
@@ -505,3 +507,155 @@ def test_a_crash_under_sixty_four_callers_answers_each_once(serve: Any) -> None:
     assert set(answers) <= {"Actor call failed", "Actor target unavailable"}
     assert "Actor call failed" in answers
     assert session.failure("ask", {}) == "Actor target unavailable"
+
+
+GUARDED = """
+import json
+
+from snodo import Actor, Server
+from snodo.actors import actor_call
+
+
+def authorize(phase, component, context):
+    return None if component.name != "hidden" else Error(-32003, "Not yours")
+
+
+def authenticate(request):
+    return json.loads(request.headers.get("x-principal", '"nobody"'))
+
+
+from snodo import Error
+
+async def noted(context, arguments, call_next):
+    notes.append(arguments)
+    return await call_next()
+
+
+notes = []
+built = []
+server = Server(
+    "guarded", version="1.0.0", authorize=authorize, authenticate=authenticate, middleware=[noted]
+)
+NOTHING = {"type": "object", "additionalProperties": False}
+
+
+class Echo(Actor):
+    async def handle_call(self, message):
+        return message
+
+
+def build(args, context):
+    built.append(args)
+    return [context.auth, len(built), len(notes)]
+
+
+@server.actor_call("who", target="guarded", input_schema=NOTHING, encode_reply=lambda it: {"is": it})
+def who(args, context):
+    return build(args, context)
+
+
+@server.actor_call(
+    "hidden", target="guarded", input_schema=NOTHING, encode_reply=lambda it: {"is": it}
+)
+def hidden(args, context):
+    return build(args, context)
+
+
+@server.actor_call(
+    "refuses", target="guarded", input_schema=NOTHING, encode_reply=lambda it: {"is": it}
+)
+def refuses(args):
+    raise Error.authorization(-32003, "Peer not allowed")
+
+
+@server.lifespan
+async def lifespan():
+    async with Echo.start(name="guarded"):
+        yield
+"""
+
+
+def test_a_policy_refuses_before_any_message_is_built(serve: Any) -> None:
+    session = serve(GUARDED)
+    tools = session.ask("tools/list")["tools"]
+    assert [tool["name"] for tool in tools] == ["refuses", "who"]
+    _, before, _ = session.call("who")["structuredContent"]["is"]
+    with pytest.raises(Refusal) as refused:
+        session.call("hidden")
+    assert (refused.value.code, refused.value.message) == (-32003, "Not yours")
+    _, after, _ = session.call("who")["structuredContent"]["is"]
+    assert after == before + 1, "that is this call's own"
+
+
+def test_middleware_surrounds_an_actor_tool(serve: Any) -> None:
+    session = serve(GUARDED)
+    _, built, notes = session.call("who")["structuredContent"]["is"]
+    _, built_then, notes_then = session.call("who")["structuredContent"]["is"]
+    assert (built_then - built, notes_then - notes) == (1, 1)
+    with pytest.raises(Refusal) as refused:
+        session.call("refuses")
+    assert (refused.value.code, refused.value.message) == (-32003, "Peer not allowed")
+
+
+def test_a_builder_knows_who_asks(write_app: Any) -> None:
+    message = request("tools/call", {"name": "who", "arguments": {}})
+    with contextlib.closing(HttpServer(write_app(GUARDED))) as server:
+        for principal in ("Ada", {"name": "Grace", "admin": True}):
+            answer = server.send(message, x_principal=json.dumps(principal)).json()
+            assert answer["result"]["structuredContent"]["is"][0] == principal
+
+
+OWN = """
+from snodo import Actor, Server
+from snodo.actors import actor_call
+
+
+class Strict:
+    def validate(self, instance, schema):
+        return instance.get("by") != 13 and instance.get("value") != 14
+
+
+server = Server("own", version="1.0.0", validator=Strict())
+BY = {"type": "object", "properties": {"by": {"type": "integer"}}}
+
+
+class Echo(Actor):
+    async def handle_call(self, message):
+        return message
+
+
+actor_call(
+    server, "echo", target="own", input_schema=BY, message=lambda args: args["by"],
+    encode_reply=lambda by: {"value": by}, output_schema={"type": "object"},
+)
+
+
+@server.lifespan
+async def lifespan():
+    async with Echo.start(name="own"):
+        yield
+"""
+
+
+def test_a_validator_of_the_applications_own_holds_too(serve: Any) -> None:
+    session = serve(OWN)
+    assert session.call("echo", {"by": 3})["structuredContent"] == {"value": 3}
+    assert session.failure("echo", {"by": 13}) == "Tool arguments failed schema validation"
+    text = session.failure("echo", {"by": "x"})
+    assert text == "Invalid tool arguments: value is not one of the declared JSON types"
+    with pytest.raises(Refusal) as refused:
+        session.call("echo", {"by": 14})
+    assert refused.value.message == "Tool output failed schema validation"
+
+
+def test_every_revision_gets_the_same(write_app: Any) -> None:
+    with contextlib.closing(HttpServer(write_app(COUNTER))) as server:
+        for revision in HANDSHAKES[:3]:
+            session = HttpHandshake(server, revision)
+            result = session.call("add", {"by": 3})
+            assert set(json.loads(result["content"][0]["text"])) == {"value"}
+            assert session.failure("absent") == "Actor target unavailable"
+            assert session.failure("late") == "Actor call timed out"
+            with pytest.raises(Refusal) as refused:
+                session.call("refuses")
+            assert refused.value.code == -32003

@@ -17,12 +17,12 @@ use snodo_core::outcome::{Outcome, Value};
 use snodo_core::schema::Validator;
 use snodo_server::handler::Reply;
 
+use crate::actor_tool::{ActorTool, PyActorTool};
 use crate::binding::{Bindings, Passing, optional};
 use crate::context::PyContext;
 use crate::convert::{self, Refusal, object_to_python, to_python};
 use crate::lane::ThreadLane;
 use crate::layers::Layers;
-use crate::operation::{Operation, PyOperation};
 use crate::policy::{self, Components, Policy};
 use crate::result::PyResultValue;
 use crate::{error, imports};
@@ -78,7 +78,7 @@ pub(crate) struct PyCallable {
     check_arguments: Option<Py<PyAny>>,
     check_output: Option<Py<PyAny>>,
     /// What it does in the place of the function, where nothing surrounds that.
-    operation: Option<Arc<Operation>>,
+    actor: Option<Arc<ActorTool>>,
     /// Its last call was seen holding up its thread; the next one is expected to.
     pub(crate) slow: Arc<AtomicBool>,
     terms: Terms,
@@ -116,7 +116,7 @@ impl PyCallable {
             callable.check_output = optional(spec, "check_output")?;
         }
         if kind == Kind::Tool && callable.is_bare() {
-            callable.operation = operation(spec)?;
+            callable.actor = actor_tool(spec)?;
         }
         Ok(callable)
     }
@@ -195,7 +195,7 @@ impl PyCallable {
             output_null: false,
             check_arguments: None,
             check_output: None,
-            operation: None,
+            actor: None,
             slow: Arc::default(),
             terms: terms.clone(),
         }
@@ -333,8 +333,8 @@ impl PyCallable {
     }
 
     /// What an actor does for it; then its function is not called.
-    pub(crate) fn operation(&self) -> Option<&Arc<Operation>> {
-        self.operation.as_ref()
+    pub(crate) fn actor_tool(&self) -> Option<&Arc<ActorTool>> {
+        self.actor.as_ref()
     }
 
     /// Most bytes of a result.
@@ -446,10 +446,10 @@ impl PyCallable {
 }
 
 /// What an actor does for a tool, if one does.
-fn operation(spec: &Bound<'_, PyAny>) -> PyResult<Option<Arc<Operation>>> {
-    let operation = spec.getattr("operation")?;
-    let operation = operation.cast::<PyOperation>().ok();
-    Ok(operation.map(|operation| operation.get().0.clone()))
+fn actor_tool(spec: &Bound<'_, PyAny>) -> PyResult<Option<Arc<ActorTool>>> {
+    let tool = spec.getattr("actor")?;
+    let tool = tool.cast::<PyActorTool>().ok();
+    Ok(tool.map(|tool| tool.get().0.clone()))
 }
 
 /// Whether a value is what `elicit`, `sampling` or `roots` give, or a dict of it: both would pass as

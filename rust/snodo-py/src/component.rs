@@ -274,8 +274,8 @@ impl Handler for PyHandler {
             call,
             reply,
         };
-        if let Some(operation) = job.callable.operation().cloned() {
-            operation.begin(job, &self.threads);
+        if let Some(tool) = job.callable.actor_tool().cloned() {
+            tool.begin(job, &self.threads);
         } else if is_async {
             self.event_loop.push(job);
         } else {

@@ -3,6 +3,7 @@
 //! Nothing is decided here: convert, delegate, convert back. Python code runs in `lane` and nowhere
 //! else, and no tokio thread ever attaches to the interpreter.
 
+mod actor_tool;
 mod address;
 mod asgi;
 mod authenticating;
@@ -20,7 +21,6 @@ mod layers;
 mod log;
 mod mrtr;
 mod next;
-mod operation;
 mod policy;
 mod result;
 mod schema;
@@ -39,6 +39,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[pymodule(gil_used = false)]
 mod _snodo {
     #[pymodule_export]
+    use super::actor_tool::PyActorTool;
+    #[pymodule_export]
     use super::address::listen;
     #[pymodule_export]
     use super::asgi::{PyExchange, PyHosted, PyPorter, check_hosted};
@@ -54,8 +56,6 @@ mod _snodo {
     use super::mrtr::{PyKeyRing, check_input_request, check_input_response};
     #[pymodule_export]
     use super::next::PyNext;
-    #[pymodule_export]
-    use super::operation::PyOperation;
     #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]

@@ -453,8 +453,8 @@ fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {
         Ok(context) => context,
         Err(error) => return error.write_unraisable(py, None),
     };
-    if let Some(operation) = callable.operation().cloned() {
-        return operation.build_and_send(&context, callable, reply);
+    if let Some(tool) = callable.actor_tool().cloned() {
+        return tool.build_and_send(&context, callable, reply);
     }
     let called = callable.bind(&context).map_or_else(
         |outcome| Ok(Err(outcome)),

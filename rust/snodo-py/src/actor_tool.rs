@@ -20,17 +20,17 @@ use crate::lane::{Job, ThreadLane};
 use crate::{error, imports, schema};
 
 /// What one actor tool does.
-pub(crate) struct Operation {
+pub(crate) struct ActorTool {
     name: String,
     target: String,
     schema: Schema,
-    message: Source,
+    message: Builder,
     /// `None`: a cast.
     call: Option<Call>,
 }
 
 /// Where messages come from.
-enum Source {
+enum Builder {
     Constant(Arc<Py<PyAny>>),
     /// A function of the arguments.
     Arguments(Py<PyAny>),
@@ -44,18 +44,18 @@ struct Call {
     encoder: Option<Py<PyAny>>,
 }
 
-impl Operation {
+impl ActorTool {
     /// Takes a call of the tool, on a thread that is not Python's.
     pub(crate) fn begin(self: &Arc<Self>, job: Job, threads: &ThreadLane) {
         if let Err(fault) = self.check(&job.call.arguments) {
             return job.reply.send(fault.into());
         }
         match &self.message {
-            Source::Constant(message) => {
+            Builder::Constant(message) => {
                 self.send(Message::Constant(message.clone()), job.callable, job.reply);
             }
             // A function of the author's runs where plain functions do.
-            Source::Arguments(_) | Source::Context(_) => threads.push(job),
+            Builder::Arguments(_) | Builder::Context(_) => threads.push(job),
         }
     }
 
@@ -87,10 +87,10 @@ impl Operation {
         context: &Bound<'_, PyAny>,
     ) -> Result<Py<PyAny>, Fault> {
         let built = match &self.message {
-            Source::Constant(message) => return Ok(message.clone_ref(py)),
-            Source::Arguments(builder) => object_to_python(py, arguments)
+            Builder::Constant(message) => return Ok(message.clone_ref(py)),
+            Builder::Arguments(builder) => object_to_python(py, arguments)
                 .and_then(|arguments| builder.call1(py, (arguments,))),
-            Source::Context(builder) => object_to_python(py, arguments)
+            Builder::Context(builder) => object_to_python(py, arguments)
                 .and_then(|arguments| builder.call1(py, (arguments, context))),
         };
         match built {
@@ -119,7 +119,7 @@ impl Operation {
         };
         let cancel = reply.cancelled().clone();
         let waiter = Box::new(Caller {
-            operation: self.clone(),
+            tool: self.clone(),
             callable,
             reply,
         });
@@ -171,14 +171,14 @@ fn acknowledged() -> Outcome {
 
 /// A call of the tool that waits for a reply.
 struct Caller {
-    operation: Arc<Operation>,
+    tool: Arc<ActorTool>,
     callable: Arc<PyCallable>,
     reply: Reply,
 }
 
 impl Waits for Caller {
     fn replied(self: Box<Self>, value: &Bound<'_, PyAny>) {
-        let encoded = self.operation.encode(value, self.callable.result_bytes());
+        let encoded = self.tool.encode(value, self.callable.result_bytes());
         self.reply.send(match encoded {
             Ok((_, text)) => Value::Structured(text).into(),
             Err(fault) => fault.into(),
@@ -192,13 +192,13 @@ impl Waits for Caller {
 
 /// Code that called the generated handler itself.
 struct Direct {
-    operation: Arc<Operation>,
+    tool: Arc<ActorTool>,
     pending: PyPending,
 }
 
 impl Waits for Direct {
     fn replied(self: Box<Self>, value: &Bound<'_, PyAny>) {
-        let encoded = self.operation.encode(value, Limits::default().result_bytes);
+        let encoded = self.tool.encode(value, Limits::default().result_bytes);
         self.pending
             .settle(encoded.map(|(value, _)| value.unbind()));
     }
@@ -208,12 +208,12 @@ impl Waits for Direct {
     }
 }
 
-/// An operation as it was declared, to be called with arguments and context.
-#[pyclass(frozen, name = "ActorOperation", module = "snodo._snodo")]
-pub(crate) struct PyOperation(pub(crate) Arc<Operation>);
+/// A tool as it was declared, to be called with arguments and context.
+#[pyclass(frozen, name = "ActorTool", module = "snodo._snodo")]
+pub(crate) struct PyActorTool(pub(crate) Arc<ActorTool>);
 
 #[pymethods]
-impl PyOperation {
+impl PyActorTool {
     #[new]
     #[pyo3(signature = (name, target, input_schema, message, parameters, *, timeout_ms=None, encode_reply=None))]
     fn new(
@@ -228,15 +228,15 @@ impl PyOperation {
         let schema = Schema::input(&schema::read(input_schema)?, Validator::Basic)
             .map_err(|error| pyo3::exceptions::PyValueError::new_err(error.to_string()))?;
         let message = match parameters {
-            0 => Source::Constant(Arc::new(message)),
-            1 => Source::Arguments(message),
-            _ => Source::Context(message),
+            0 => Builder::Constant(Arc::new(message)),
+            1 => Builder::Arguments(message),
+            _ => Builder::Context(message),
         };
         let call = timeout_ms.map(|timeout_ms| Call {
             patience: Duration::from_millis(timeout_ms),
             encoder: encode_reply,
         });
-        Ok(Self(Arc::new(Operation {
+        Ok(Self(Arc::new(ActorTool {
             name,
             target,
             schema,
@@ -267,7 +267,7 @@ impl PyOperation {
         let mailbox = Mailbox::find(&self.0.target);
         if let Some(call) = &self.0.call {
             let waiter = Box::new(Direct {
-                operation: self.0.clone(),
+                tool: self.0.clone(),
                 pending: pending.clone(),
             });
             post(py, mailbox.as_ref(), message, Some(call.patience), waiter)?;
