@@ -111,6 +111,7 @@ __all__ = [
     "resource",
     "roots",
     "sampling",
+    "telemetry",
     "tool",
 ]
 
@@ -176,6 +177,7 @@ _HOMES = {
     "resource": "decorators",
     "roots": "",
     "sampling": "",
+    "telemetry": "",
     "tool": "decorators",
 }
 

@@ -119,6 +119,37 @@ def seconds(option: str, value: Any) -> float:
     return float(value)
 
 
+def switch(option: str, value: Any) -> bool:
+    """Check a boolean."""
+    if not isinstance(value, bool):
+        raise ConfigurationError(f"Server {option} must be a boolean, not {_kind_of(value)}")
+    return value
+
+
+def checked_sinks(value: Any) -> tuple[Any, ...]:
+    """Check who is told of events."""
+    if callable(value) or not hasattr(value, "__iter__") or isinstance(value, (str, bytes)):
+        raise ConfigurationError("Server instrument must be a list of sinks: [sink]")
+    sinks = tuple(value)
+    if not sinks:
+        return ()
+    from inspect import iscoroutinefunction
+
+    for sink in sinks:
+        if not callable(sink) or isinstance(sink, type):
+            raise ConfigurationError(
+                "Server instrument has a sink that is no callable"
+                f" (name, measurements, metadata): {_kind_of(sink)}"
+            )
+        called = getattr(type(sink), "__call__", None)  # noqa: B004 - what it is, not whether
+        if iscoroutinefunction(sink) or iscoroutinefunction(called):
+            raise ConfigurationError(
+                "Server instrument has a coroutine function: a sink is called on a thread of its"
+                " own, where nothing awaits it"
+            )
+    return sinks
+
+
 def _shown(value: Any) -> str:
     """Show a number as it was given, and name the type of anything else."""
     return repr(value) if isinstance(value, (int, float)) else _kind_of(value)

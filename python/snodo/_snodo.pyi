@@ -29,6 +29,7 @@ __all__ = [
     "Context",
     "Door",
     "Event",
+    "Feed",
     "Exchange",
     "Hosted",
     "Hub",
@@ -800,6 +801,17 @@ class Runtime:
     def versions(self) -> list[str]:
         """The revisions served, newest first."""
 
+    @property
+    def feed(self) -> Feed | None:
+        """What is to be handed on to sinks and to the log; None where that is nothing."""
+
+    def load(self) -> dict[str, int]:
+        """Give how much there is to do.
+
+        ``in_flight`` messages are served, ``running`` calls have a place, ``queued`` ones wait for
+        one; ``streams``, ``connections`` and ``sessions`` are open.
+        """
+
     def replace(self, offered: dict[str, list[Any]]) -> None:
         """Offer other components from the next request on; calls under way end as they began.
 
@@ -854,6 +866,23 @@ class Runtime:
         self, *, input: int, output: int, principal: bytes | None, signals: bool
     ) -> Serving:
         """Begin to serve two file descriptors, which are closed at the end."""
+
+@final
+class Feed:
+    """What waits for the thread that hands it on to sinks and to the log."""
+
+    def take(
+        self, seconds: float
+    ) -> tuple[list[tuple[str, dict[str, Any], dict[str, Any], bool]], list[str], int, int] | None:
+        """Wait for something to hand on, at most so many seconds.
+
+        Returns:
+            Events as ``(name, measurements, metadata, entered)``, access lines, and how many of
+            each were dropped; None after the end.
+        """
+
+    def close(self) -> None:
+        """Let nothing more come in."""
 
 @final
 class Porter:

@@ -224,6 +224,13 @@ _SERVE_FLAGS = (
     ),
     _Flag("--log-level", "info", _choice(*_LEVELS), ", ".join(_LEVELS), metavar="LEVEL"),
     _Flag("--log-format", "text", _choice("text", "json"), "text or json", metavar="FORMAT"),
+    _Flag(
+        "--metrics",
+        False,
+        _switch,
+        "serve metrics for Prometheus at /metrics",
+    ),
+    _Flag("--access-log", False, _switch, "log each message as a line of JSON"),
     _DEBUG,
 )
 
@@ -240,10 +247,16 @@ def _serve(options: argparse.Namespace) -> int:
     stdout_fd = _take_stdout() if flags["stdio"] else None
     server = _load(options.target)
     server._worker = worker
+    server._watch(flags["metrics"], flags["access_log"])
 
     from . import _logging
 
-    log = _logging.configure(flags["log_level"], flags["log_format"], pid=worker is not None)
+    log = _logging.configure(
+        flags["log_level"],
+        flags["log_format"],
+        pid=worker is not None,
+        access=server._access_log,
+    )
 
     def started(url: str) -> None:
         lines = [(server._start_line(url), False)]
@@ -286,6 +299,8 @@ def _serve(options: argparse.Namespace) -> int:
     except OSError as error:
         return _cannot_serve(error, flags)
     finally:
+        if server._untold is not None:
+            server._untold()
         log.flush()
     if not server._runtime().end_threads(_ENDING):
         _end_at_once()

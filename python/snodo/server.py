@@ -155,9 +155,12 @@ class Server:
                 ``(context, arguments, call_next)``, or pairs of one and a dict of its options.
             extensions: What is added to the protocol; of those that put something around requests
                 the first is outermost.
-            instrument: Sinks that are told what happens.
-            metrics: Whether ``/metrics`` is served beside the endpoint.
-            access_log: Whether each request becomes a line of JSON in the log.
+            instrument: Sinks that are told what happens: ``sink(name, measurements, metadata)``,
+                on a thread of their own.
+            metrics: Whether ``/metrics`` is served beside the endpoint, in the format of
+                Prometheus.
+            access_log: Whether each message becomes a line of JSON on the logger
+                ``snodo.access``.
 
         Raises:
             ConfigurationError: If an option cannot hold.
@@ -216,9 +219,9 @@ class Server:
             site = Site(frame_location(sys._getframe(1)), f"server {name!r}")
             self._middleware = _layers.declared(middleware, site)
         self._extensions = self._extended(extensions)
-        self._instrument = tuple(instrument)
-        self._metrics = metrics
-        self._access_log = access_log
+        self._instrument = _options.checked_sinks(instrument)
+        self._metrics = _options.switch("metrics", metrics)
+        self._access_log = _options.switch("access_log", access_log)
         if icons is not None:
             self._info["icons"] = _options.checked_icons(icons)
         self._components = Components()
@@ -227,6 +230,8 @@ class Server:
         self._loopless = False
         self._composer: Composer | None = None
         self._made: Runtime | None = None
+        # Hands on what sinks and access log were not told yet, at the end of the process.
+        self._untold: Callable[[], None] | None = None
         self._making = allocate_lock()
         self._own_hub: Hub | None = None
         self._guest: Guest | None = None
@@ -760,9 +765,27 @@ class Server:
                 settings["threads"] = _options.count("threads", threads)
             settings["debug"] = settings["debug"] or debug
             self._made = Runtime(settings, components)
+            if self._made.feed is not None:
+                from . import _telemetry
+
+                self._untold = _telemetry.start(self._made.feed, self._made, self._instrument)
             # A call that still runs when the interpreter is taken down would abort the process.
             atexit.register(_end_threads, ref(self._made))
             return self._made
+
+    def _watch(self, metrics: bool, access_log: bool) -> None:
+        """Serve metrics and write access lines too, if these say so.
+
+        Raises:
+            ConfigurationError: If the server is in use already.
+        """
+        if (metrics and not self._metrics) or (access_log and not self._access_log):
+            if self._made is not None:
+                raise ConfigurationError(
+                    f"Server {self.name!r} is in use already: give metrics and access_log to Server"
+                )
+            self._metrics = self._metrics or metrics
+            self._access_log = self._access_log or access_log
 
     def _declare(self, kind: str, function: Any, options: dict[str, Any], frame: FrameType) -> Any:
         self._refuse_frozen()

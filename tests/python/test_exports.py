@@ -66,6 +66,7 @@ NAMES = [
     "resource",
     "roots",
     "sampling",
+    "telemetry",
     "tool",
 ]
 

@@ -662,7 +662,24 @@ def test_an_event_reaches_the_listeners_of_every_worker(shared: HttpServer) -> N
         assert "result" in listener.rest()[1]
 
 
-# The log
+# The log and the metrics
+
+
+def test_metrics_are_those_of_all(serve: Callable[..., HttpServer]) -> None:
+    server = serve(APP, "--workers", str(WORKERS), "--metrics")
+    reached(server)
+    for _ in range(WORKERS * 2):
+        reply = exchange(server, head("GET", "/metrics"))
+        assert reply.status == 200
+        text = reply.body.decode()
+        name = "snodo_requests_total"
+        assert text.count(f"# TYPE {name} ") == 1
+        told = re.findall(
+            rf'^{name}{{worker="(\d)",.*component="pid".*}} [1-9]', text, re.MULTILINE
+        )
+        assert told == ["0", "1", "2"], text
+        assert text.count("\nsnodo_connections{worker=") == WORKERS
+    assert exchange(server, head("GET", "/metrics", headers={"Host": "evil"})).status == 403
 
 
 @pytest.mark.parametrize("style", ["text", "json"])

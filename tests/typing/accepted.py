@@ -15,6 +15,7 @@ from snodo import (
     DirectoryResource,
     Error,
     Event,
+    Extension,
     FileResource,
     Filter,
     Hub,
@@ -35,6 +36,7 @@ from snodo import (
     roots,
     sampling,
 )
+from snodo.extension import CallNext, Method, Operation, method
 from snodo.middleware import cache, concurrency, rate_limit, response_limit, retry, timeout
 
 server = Server("shop", version="1.0.0", cache=Cache(ttl_ms=5, scope="public"))
@@ -335,3 +337,41 @@ def build(arguments: dict[str, Any], context: Context) -> Any:
 
 
 assert_type(build({}, snodo.current_context()), Any)
+
+
+class Jobs(Extension):
+    id = "com.example/jobs"
+    settings = {"kinds": ["work"]}  # noqa: RUF012 - never changed
+    result_types = ["job"]  # noqa: RUF012 - never changed
+    filter_keys = ("jobIds",)
+    operations = ("tools/call",)
+    missing_capability = True
+
+    @method("jobs/get", header=("Mcp-Name", "jobId"))
+    async def get(self, params: dict[str, Any], context: Context) -> dict[str, Any]:
+        assert_type(context.extensions, dict[str, Any])
+        return {}
+
+    def negotiate(self, settings: Mapping[str, Any], context: Context) -> dict[str, Any] | None:
+        return None
+
+    async def around(self, context: Context, operation: Operation, call_next: CallNext) -> Result:
+        assert_type(await call_next.check(), Result | None)
+        return await call_next({operation.method: context.values})
+
+    async def subscribe(self, requested: Mapping[str, Any], context: Context) -> dict[str, Any]:
+        return dict(requested)
+
+    def notification(
+        self, selector: str, payload: Any, context: Context
+    ) -> tuple[str, dict[str, Any]]:
+        return "notifications/jobs", {}
+
+
+class Others(Extension):
+    id = "com.example/others"
+    methods = {"others/get": Method(lambda params, context: {})}  # noqa: RUF012 - never changed
+
+
+extended = Server("extended", extensions=[Jobs(), Others()])
+extended.notify.publish(Event.extension("com.example/jobs", "a", {"n": 1}))

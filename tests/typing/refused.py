@@ -98,3 +98,7 @@ timeout("1")  # type: ignore[arg-type]
 rate_limit(method="leaky")  # type: ignore[arg-type]
 Depends(3)  # type: ignore[arg-type]
 server.overrides([3])  # type: ignore[arg-type]
+
+
+Server("x", extensions=["com.example/jobs"])  # type: ignore[list-item]
+Server("x", extensions=3)  # type: ignore[arg-type]

@@ -56,6 +56,8 @@ pub struct Arrival {
     pub log_level: Option<Level>,
     /// Whether requests of the server reach the client, and its answers the server.
     pub can_ask: bool,
+    /// The number that its telemetry knows the message by, if anybody watches.
+    pub span: Option<u64>,
 }
 
 impl Arrival {
@@ -68,6 +70,7 @@ impl Arrival {
             peer: None,
             log_level: None,
             can_ask: false,
+            span: None,
         }
     }
 }
@@ -126,6 +129,7 @@ impl Context {
                 peer: self.arrival.peer.clone(),
                 log_level: None,
                 can_ask: false,
+                span: None,
             },
             meta: Object::new(),
             log_level: None,
@@ -246,8 +250,8 @@ impl Context {
         }
     }
 
-    /// Where the request stands in a distributed trace.
+    /// Where the request stands in a distributed trace, by its `_meta`, or else by its headers.
     pub fn trace(&self) -> Trace<'_> {
-        Trace::read(&self.meta)
+        Trace::read(&self.meta, self.arrival.headers.as_deref())
     }
 }

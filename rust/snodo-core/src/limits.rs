@@ -101,6 +101,17 @@ pub const QUESTIONS_PENDING: usize = 256;
 /// can be lost with the last event still on its way. More: the oldest streams are forgotten.
 pub const REPLAY_BYTES_OVER: usize = 64 << 20;
 
+/// Combinations of method, outcome and component that metrics tell apart. More: counted as one
+/// component, as every one of them takes memory for good.
+pub const METRIC_SERIES: usize = 1000;
+
+/// Lines of the access log that wait to be written. More: dropped and counted.
+pub const ACCESS_LINES: usize = 4096;
+
+/// Events that wait for the application's sinks. More: dropped and counted; of a message that was told
+/// to begin the end is still told.
+pub const EVENTS_PENDING: usize = 4096;
+
 /// Bytes of a verified identity, as JSON: every request and every session has one. More: HTTP 500.
 pub const PRINCIPAL_BYTES: usize = 16 << 10;
 

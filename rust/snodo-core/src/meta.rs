@@ -2,6 +2,7 @@
 //!
 //! What a revision demands of them is the dialect's business.
 
+use crate::context::{Header, Headers};
 use crate::json::{Json, Object};
 
 /// The protocol revision a request is made under.
@@ -77,15 +78,27 @@ pub struct Trace<'a> {
 }
 
 impl<'a> Trace<'a> {
-    /// Reads the three keys of a request's `_meta`.
-    pub fn read(meta: &'a Object) -> Self {
-        let text = |key| meta.get(key).and_then(Json::as_str);
-        let traceparent = text(TRACEPARENT).filter(|value| is_traceparent(value));
-        let tracestate = text(TRACESTATE).filter(|value| is_tracestate(value));
+    /// Reads the three keys of a request's `_meta`. What it is silent about is taken from the headers of
+    /// the same names, the trace as one.
+    pub fn read(meta: &'a Object, headers: Option<&'a dyn Headers>) -> Self {
+        let said = |key| meta.get(key).and_then(Json::as_str);
+        let sent = |key| match headers?.get(key) {
+            Header::One(value) => std::str::from_utf8(value).ok(),
+            Header::Missing | Header::Repeated => None,
+        };
+        let is_said = meta.contains(TRACEPARENT);
+        let traced = |key| if is_said { said(key) } else { sent(key) };
+        let traceparent = traced(TRACEPARENT).filter(|value| is_traceparent(value));
+        let tracestate = traced(TRACESTATE).filter(|value| is_tracestate(value));
+        let baggage = if meta.contains(BAGGAGE) {
+            said(BAGGAGE)
+        } else {
+            sent(BAGGAGE)
+        };
         Self {
             traceparent,
             tracestate: traceparent.and(tracestate),
-            baggage: text(BAGGAGE).filter(|value| is_baggage(value)),
+            baggage: baggage.filter(|value| is_baggage(value)),
         }
     }
 }
@@ -346,7 +359,7 @@ mod tests {
         for (key, value) in members {
             meta.insert(*key, Json::String((*value).to_owned()));
         }
-        let trace = Trace::read(&meta);
+        let trace = Trace::read(&meta, None);
         [trace.traceparent, trace.tracestate, trace.baggage]
             .map(|part| part.is_some())
             .to_vec()

@@ -3,6 +3,7 @@
 
 mod batch;
 mod extended;
+mod gist;
 mod output;
 mod question;
 
@@ -10,6 +11,8 @@ use std::sync::Arc;
 
 pub use batch::batch;
 pub use extended::{Check, check, event, heard, passed, rest, told};
+use gist::Said;
+pub use gist::{Component, Gist, Kind};
 use output::check_output;
 pub use output::explain_output;
 pub use question::{Question, Questions, answered, withdraw};
@@ -99,13 +102,31 @@ pub enum Verdict {
 
 /// Parse, admit, route, validate.
 pub fn prepare(runtime: &Runtime, body: &[u8], arrival: Arrival) -> Prepared {
+    prepare_noting(runtime, body, arrival, None)
+}
+
+/// The same, and takes down what may be told of the message.
+pub fn prepare_noting(
+    runtime: &Runtime,
+    body: &[u8],
+    arrival: Arrival,
+    mut gist: Option<&mut Gist>,
+) -> Prepared {
     match envelope::read(body, &runtime.settings.limits) {
         Ok(Some(Message::Request { id, method, params })) => {
+            if let Some(gist) = &mut gist {
+                let (id, params) = (Some(&id), params.as_ref());
+                let method = &method;
+                gist.note(&runtime.registry, &Said { id, method, params }, &arrival);
+            }
             let opening = Opening::new(&method, params.as_ref(), &arrival);
             let dialect = match dialect::choose(&runtime.settings.dialects, &opening) {
                 Ok(dialect) => dialect,
                 Err(error) => return refused(Some(&id), &error),
             };
+            if let Some(gist) = &mut gist {
+                gist.spoken(runtime, dialect, &method);
+            }
             let echo = id.clone();
             let request = Request {
                 id,
@@ -113,18 +134,35 @@ pub fn prepare(runtime: &Runtime, body: &[u8], arrival: Arrival) -> Prepared {
                 params,
                 arrival,
             };
-            admitted(runtime, dialect, request).unwrap_or_else(|error| {
+            let prepared = admitted(runtime, dialect, request).unwrap_or_else(|error| {
                 let error = dialect.shape_error(&error);
                 let verdict = dialect.verdict(Verdict::Error(error.code));
                 Prepared::Answer(refuse(Some(&echo), &error, verdict))
-            })
+            });
+            if let (Some(gist), Prepared::Call(call)) = (gist, &prepared) {
+                gist.about(&runtime.registry, &call.target);
+            }
+            prepared
         }
         Ok(Some(Message::Notification { method, params })) => {
+            if let Some(gist) = gist {
+                let (id, params) = (None, params.as_ref());
+                let method = &method;
+                gist.note(&runtime.registry, &Said { id, method, params }, &arrival);
+            }
             notification(runtime, &method, params, &arrival)
         }
-        Ok(Some(Message::Response { id, response })) => reply(id, response, &arrival),
+        Ok(Some(Message::Response { id, response })) => {
+            if let Some(gist) = gist {
+                gist.kind = Some(Kind::Response);
+            }
+            reply(id, response, &arrival)
+        }
         Ok(None) => Prepared::Silence,
         Err(malformed) => {
+            if let Some(gist) = gist {
+                gist.id.clone_from(&malformed.id);
+            }
             let error = batch::refused(runtime, body, &arrival).unwrap_or(malformed.error);
             refused(malformed.id.as_ref(), &error)
         }

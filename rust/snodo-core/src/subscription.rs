@@ -122,6 +122,21 @@ impl Filter {
         self
     }
 
+    /// What it asks for, in order: the keys of its members.
+    pub fn keys(&self) -> Vec<&'static str> {
+        let members = [
+            ("promptsListChanged", self.prompts_list_changed),
+            (
+                "resourceSubscriptions",
+                !self.resource_subscriptions.is_empty(),
+            ),
+            ("resourcesListChanged", self.resources_list_changed),
+            ("toolsListChanged", self.tools_list_changed),
+        ];
+        let asked = members.into_iter().filter(|(_, asked)| *asked);
+        asked.map(|(key, _)| key).collect()
+    }
+
     /// Whether the listener hears of an event.
     pub fn selects(&self, event: &Event) -> bool {
         match &event.change {

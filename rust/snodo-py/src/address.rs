@@ -43,6 +43,7 @@ pub(crate) fn bind_error(py: Python<'_>, error: BindError) -> PyErr {
     match error {
         BindError::Path(_)
         | BindError::Taken(_)
+        | BindError::Metrics(_)
         | BindError::UnixTls
         | BindError::Tls(_)
         | BindError::Entry(_) => configuration_error(py, error),

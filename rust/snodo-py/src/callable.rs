@@ -25,6 +25,7 @@ use crate::lane::ThreadLane;
 use crate::layers::Layers;
 use crate::policy::{self, Components, Policy};
 use crate::result::PyResultValue;
+use crate::telemetry::{Around, Entered};
 use crate::{error, imports};
 
 /// What the lifespan yielded: `context.state`.
@@ -61,6 +62,8 @@ pub(crate) struct Terms {
     pub(crate) state: State,
     /// What seals the state that travels through clients.
     pub(crate) keys: Arc<KeyRing>,
+    /// What surrounds every handler, if anything does.
+    pub(crate) around: Option<Arc<Around>>,
     /// Where plain functions run that a coroutine waits for.
     pub(crate) threads: Arc<ThreadLane>,
 }
@@ -211,6 +214,13 @@ impl PyCallable {
         let context = Bound::new(py, PyContext::new(call, self.clone(), reply))?;
         imports::set_current(py)?.call1((&context,))?;
         Ok(context)
+    }
+
+    /// Lets whoever watches surround what is begun until this is dropped.
+    pub(crate) fn surround<'py>(&self, context: &Bound<'py, PyContext>) -> Option<Entered<'py>> {
+        let around = self.terms.around.as_ref()?;
+        let span = context.get().call().context.arrival.span;
+        around.enter(context.py(), span)
     }
 
     /// Turns what was sent into what [`Self::function`] takes. `Err`: the outcome is known without it.

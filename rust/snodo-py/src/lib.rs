@@ -29,6 +29,7 @@ mod server;
 mod serving;
 mod settings;
 mod source;
+mod telemetry;
 
 use pyo3::prelude::*;
 
@@ -66,4 +67,6 @@ mod _snodo {
     use super::server::PyRuntime;
     #[pymodule_export]
     use super::serving::PyServing;
+    #[pymodule_export]
+    use super::telemetry::PyFeed;
 }

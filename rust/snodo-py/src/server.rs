@@ -1,5 +1,6 @@
 //! The frozen class that Python builds, asks and serves.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::os::fd::FromRawFd;
@@ -38,6 +39,7 @@ use crate::serving::{
 };
 use crate::settings::{Options, configuration_error};
 use crate::source::PySource;
+use crate::telemetry::PyFeed;
 
 /// A server that nothing can change any more.
 #[pyclass(frozen, weakref, name = "Runtime", module = "snodo._snodo")]
@@ -50,6 +52,7 @@ pub(crate) struct PyRuntime {
     has_coroutines: AtomicBool,
     /// Whether a source of events, a policy or what authenticates is a coroutine.
     waits: bool,
+    feed: Option<Py<PyFeed>>,
 }
 
 impl PyRuntime {
@@ -65,6 +68,7 @@ impl PyRuntime {
     fn new(options: &Bound<'_, PyDict>, offered: &Bound<'_, PyDict>) -> PyResult<Self> {
         end_if_forked(); // remembers which process is the server's
         let given = Options(options);
+        let watching = given.watching()?;
         let threads = ThreadLane::new(given.get::<usize>("threads")?.unwrap_or(256).max(1));
         let terms = Terms {
             validator: given.validator()?,
@@ -73,6 +77,7 @@ impl PyRuntime {
             input_rounds: given.limits()?.input_rounds,
             state: State::default(),
             keys: server_keys(options)?,
+            around: watching.as_ref().and_then(|it| it.around.clone()),
             threads: threads.clone(),
         };
         let event_loop = EventLoopLane::new()?;
@@ -81,6 +86,12 @@ impl PyRuntime {
         let (runtime, handler, extended) = offer(options, declared, &terms, &threads, &event_loop)?;
         let has_coroutines = AtomicBool::new(has_coroutines || extended);
         let mut service = Service::new(runtime, handler);
+        if let Some(watching) = &watching {
+            service = service.with_telemetry(watching.telemetry.clone());
+            if let Some(hub) = given.hub()? {
+                hub.watch(&watching.telemetry);
+            }
+        }
         let mut waits = given.policy()?.is_some_and(|policy| policy.1);
         if let Some((function, is_async)) = given.authenticator()? {
             waits |= is_async;
@@ -115,7 +126,27 @@ impl PyRuntime {
             threads,
             event_loop,
             has_coroutines,
+            feed: watching.and_then(|it| it.feed),
         })
+    }
+
+    /// What is to be handed on to sinks and to the log; `None` where that is nothing.
+    #[getter]
+    fn feed(&self, py: Python<'_>) -> Option<Py<PyFeed>> {
+        self.feed.as_ref().map(|feed| feed.clone_ref(py))
+    }
+
+    /// How much there is to do: what is served, runs, waits and is open.
+    fn load(&self) -> HashMap<&'static str, usize> {
+        let gauges = self.service.gauges();
+        HashMap::from([
+            ("in_flight", gauges.in_flight),
+            ("running", gauges.running),
+            ("queued", gauges.queued),
+            ("streams", gauges.streams),
+            ("connections", gauges.connections),
+            ("sessions", gauges.sessions),
+        ])
     }
 
     /// Offers other components from the next request on. Calls under way end as they began.
@@ -210,7 +241,7 @@ impl PyRuntime {
                     }
                 }
             }
-            Prepared::Listen(listen) => Some(self.service.deaf(&listen)),
+            Prepared::Listen(listen) => Some(self.service.deaf(listen)),
             Prepared::Cancel(_) | Prepared::Reply(_) | Prepared::Silence => None,
         };
         Ok(answer.map(|answer| PyBytes::new(py, &answer.body)))

@@ -15,6 +15,7 @@ use crate::convert::encode;
 use crate::hub::PyHub;
 use crate::imports;
 use crate::policy::Policy;
+use crate::telemetry::Watching;
 
 /// `ConfigurationError(text)`.
 pub(crate) fn configuration_error(py: Python<'_>, text: impl std::fmt::Display) -> PyErr {
@@ -103,6 +104,16 @@ impl<'py> Options<'_, 'py> {
         let hub = self.0.get_item("hub")?;
         let hub = hub.as_ref().and_then(|hub| hub.cast::<PyHub>().ok());
         Ok(hub.map(|hub| hub.get().hub.clone()))
+    }
+
+    /// Who watches the server.
+    pub(crate) fn watching(&self) -> PyResult<Option<Watching>> {
+        let sinks: Vec<Bound<'py, PyAny>> = match self.0.get_item("instrument")? {
+            Some(sinks) => sinks.try_iter()?.collect::<PyResult<_>>()?,
+            None => Vec::new(),
+        };
+        let is_on = |name| Ok::<_, PyErr>(self.get::<bool>(name)?.unwrap_or(false));
+        Watching::new(self.0.py(), &sinks, is_on("metrics")?, is_on("access_log")?)
     }
 
     fn dialects(&self) -> PyResult<Vec<&'static dyn Dialect>> {

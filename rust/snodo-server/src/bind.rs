@@ -19,6 +19,7 @@ use crate::transport::connection::{self, From};
 use crate::transport::http::Endpoint;
 use crate::transport::mailbox;
 use crate::transport::origin::{BadEntry, Gate};
+use crate::transport::scrape::METRICS;
 use crate::transport::socket::Socket;
 
 /// Where and for whom to serve over HTTP. Bounds come from the runtime's limits.
@@ -75,6 +76,9 @@ pub enum BindError {
     /// HTTP+SSE is served there.
     #[error("path {0:?} is taken by --legacy-sse: --path takes another one")]
     Taken(String),
+    /// Metrics are served there.
+    #[error("path {0:?} is taken by --metrics: --path takes another one")]
+    Metrics(String),
     /// Somebody listens at this Unix socket.
     #[error("{0} is in use: another server listens there")]
     UnixInUse(String),
@@ -133,6 +137,10 @@ impl HttpServer {
         worker: Option<Worker>,
     ) -> Result<Self, BindError> {
         check(options)?;
+        let bare = options.path.trim_end_matches('/');
+        if bare == METRICS && service.telemetry().is_some_and(|it| it.metrics().is_some()) {
+            return Err(BindError::Metrics(options.path.clone()));
+        }
         let is_loopback = match socket.address() {
             Address::Tcp(address) => address.ip().is_loopback(),
             // No web page reaches it, and what a proxy calls it is the proxy's affair.

@@ -3,7 +3,7 @@
 //! It detects no change by itself. Publishing takes one short lock, never waits and needs no runtime.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context as Task, Poll, Waker};
 
 use slab::Slab;
@@ -11,6 +11,7 @@ use snodo_core::context::Context;
 use snodo_core::subscription::{Change, Event, Filter, Own};
 
 use crate::source::{End, Failed, Feed, Opened, Opening, Source};
+use crate::telemetry::{self, Event as Told, Published, Telemetry};
 
 /// Events waiting for one listener, unless said otherwise.
 pub const MAX_BUFFER: usize = 100;
@@ -65,6 +66,8 @@ struct Shared {
     overflow: Overflow,
     relay: OnceLock<Relay>,
     state: Mutex<State>,
+    /// Who is told of what is published: those of each server that listens.
+    watched: OnceLock<Mutex<Vec<Weak<Telemetry>>>>,
 }
 
 /// Tells other processes, without waiting for anything.
@@ -130,6 +133,7 @@ impl Hub {
                 overflow,
                 relay: OnceLock::new(),
                 state: Mutex::new(state),
+                watched: OnceLock::new(),
             }),
         }
     }
@@ -162,7 +166,25 @@ impl Hub {
         let mut awake = Vec::new();
         let report = self.shared.state().publish(&self.shared, event, &mut awake);
         awake.into_iter().for_each(Waker::wake);
+        if let Some(watched) = self.shared.watched.get() {
+            let published = Published {
+                kind: telemetry::kind_of(&event.change),
+                extension: telemetry::extension_of(&event.change),
+                report,
+                queued: self.stats().queued,
+                overflow: self.shared.overflow,
+            };
+            notify(watched, &Told::Published(&published));
+        }
         report
+    }
+
+    /// Tells these of what is published, as long as they are there.
+    pub fn watch(&self, telemetry: &Arc<Telemetry>) {
+        let watched = self.shared.watched.get_or_init(Mutex::default);
+        let mut watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
+        watched.retain(|telemetry| telemetry.strong_count() > 0);
+        watched.push(Arc::downgrade(telemetry));
     }
 
     /// Ends every listener there is when it has heard what waits for it.
@@ -174,11 +196,20 @@ impl Hub {
     }
 
     fn finish_all(&self) {
+        let watched = self.shared.watched.get();
+        let before = watched.map(|_| self.stats());
         let mut state = self.shared.state();
         let all: Vec<_> = state.listeners.iter().map(|(at, _)| at).collect();
         let awake: Vec<_> = all.into_iter().filter_map(|at| state.finish(at)).collect();
         drop(state);
         awake.into_iter().for_each(Waker::wake);
+        if let (Some(watched), Some(before)) = (watched, before) {
+            let told = Told::Completed {
+                subscriptions: before.subscriptions - before.closing,
+                queued: before.queued,
+            };
+            notify(watched, &told);
+        }
     }
 
     /// How it fares.
@@ -224,6 +255,15 @@ impl Source for Hub {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn notify(watched: &Mutex<Vec<Weak<Telemetry>>>, told: &Told<'_>) {
+    let watched = watched.lock().unwrap_or_else(PoisonError::into_inner);
+    let alive: Vec<_> = watched.iter().filter_map(Weak::upgrade).collect();
+    drop(watched);
+    for telemetry in alive {
+        telemetry.tell(told);
     }
 }
 

@@ -16,6 +16,7 @@ pub mod said;
 pub mod service;
 pub mod session;
 pub mod source;
+pub mod telemetry;
 pub mod tls;
 pub mod transport;
 pub mod voice;

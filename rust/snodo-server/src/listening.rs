@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use crate::said::Said;
 use crate::service::Service;
 use crate::source::{End, Feed, Opened, Opening, Source, failed};
+use crate::telemetry::{Event as Told, Span, Subscriber, Telemetry};
 
 /// What is said to a listener: the acknowledgement, events, and when the server or the source ends it
 /// the answer. A source that refuses gives only an answer. Dropping it is the client's cancellation.
@@ -37,6 +38,10 @@ pub struct Listening {
     stage: Stage,
     /// Whether the server ends it.
     ending: bool,
+    /// Of the request, until it is a subscription.
+    span: Option<Box<Span>>,
+    /// What is told of it, if anybody watches.
+    subscriber: Option<Box<(Subscriber, Arc<Telemetry>)>>,
     _place: OwnedSemaphorePermit,
 }
 
@@ -57,7 +62,16 @@ impl Listening {
         source: Arc<dyn Source>,
         request: Listen,
         place: OwnedSemaphorePermit,
+        span: Option<Box<Span>>,
     ) -> Self {
+        let subscriber = span.as_ref().map(|span| {
+            let subscriber = Subscriber {
+                request_id: request.context.id.clone(),
+                transport: request.context.arrival.transport,
+                filter: Vec::new(),
+            };
+            Box::new((subscriber, span.telemetry().clone()))
+        });
         let limit = service.limits().call_timeout;
         let (dialect, id) = (request.context.dialect, request.context.id.clone());
         // Known beforehand, if nothing has to be asked.
@@ -94,6 +108,8 @@ impl Listening {
             wording: None,
             stage: Stage::Opening(opening),
             ending: false,
+            span,
+            subscriber,
             _place: place,
         }
     }
@@ -115,6 +131,7 @@ impl Listening {
                 let acknowledgement = self.dialect.acknowledge(&self.id, &accepted);
                 self.accepted = accepted;
                 self.stage = Stage::Open(feed);
+                self.tell_open();
                 Said::Notice(acknowledgement)
             }
             Err(error) => self.refused(&error),
@@ -127,6 +144,25 @@ impl Listening {
         self.answer(pipeline::refuse(Some(&self.id), &error, verdict))
     }
 
+    /// The request has become a subscription.
+    fn tell_open(&mut self) {
+        if let (Some(span), Some(told)) = (self.span.take(), &mut self.subscriber) {
+            span.streams();
+            let (subscriber, telemetry) = &mut **told;
+            subscriber.filter = self.accepted.keys();
+            telemetry.tell(&Told::Opened(subscriber, self.service.subscriptions()));
+        }
+    }
+
+    fn tell_closed(&mut self, why: End) {
+        if let Some(told) = self.subscriber.take() {
+            let (subscriber, telemetry) = *told;
+            // This one still has its place.
+            let others = self.service.subscriptions().saturating_sub(1);
+            telemetry.tell(&Told::Closed(&subscriber, others, why));
+        }
+    }
+
     /// It has not begun, so there is nothing to complete.
     fn too_late(&mut self) -> Said {
         let error = Error::internal("Server is shutting down");
@@ -136,6 +172,9 @@ impl Listening {
 
     fn answer(&mut self, answer: Answer) -> Said {
         self.stage = Stage::Over;
+        if let Some(span) = self.span.take() {
+            span.answered(&answer);
+        }
         Said::Answer(answer)
     }
 
@@ -191,6 +230,7 @@ impl Listening {
         if let Stage::Open(feed) = std::mem::replace(&mut self.stage, Stage::Over) {
             feed.close(end);
         }
+        self.tell_closed(end);
         if end == End::Failed {
             return self.refused(&failed());
         }
@@ -226,6 +266,7 @@ impl Drop for Listening {
     fn drop(&mut self) {
         if let Stage::Open(feed) = std::mem::replace(&mut self.stage, Stage::Over) {
             feed.close(End::Cancelled);
+            self.tell_closed(End::Cancelled);
         }
     }
 }

@@ -5,7 +5,8 @@ mod extended;
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
 use snodo_core::call::{Call, Target};
@@ -16,7 +17,7 @@ use snodo_core::error::{Error, code};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::{Outcome, Value};
 use snodo_core::peer::Peer;
-use snodo_core::pipeline::{self, Answer, Change, Step, Verdict};
+use snodo_core::pipeline::{self, Answer, Change, Gist, Kind, Step, Verdict};
 use snodo_core::runtime::Runtime;
 use snodo_core::subscription::Listen;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -27,8 +28,9 @@ use crate::cancel::{CancelToken, Reason};
 use crate::executor::{Busy, Executor, Load};
 use crate::handler::{Handler, Place, Reply};
 use crate::listening::Listening;
-use crate::session::{Changes, Session, asked};
+use crate::session::{Changes, Session, Sessions, asked};
 use crate::source::{self, Source};
+use crate::telemetry::{Arrived, Gauges, Span, Telemetry};
 use crate::voice::{Conversation, Voice};
 
 /// What is offered, and who runs it; replaced as a whole.
@@ -58,6 +60,9 @@ pub struct Service {
     /// Places for calls that wait for their client's answers, which have none among those that run. A
     /// client may be gone without anybody knowing.
     asking: Semaphore,
+    telemetry: Option<Arc<Telemetry>>,
+    connections: AtomicUsize,
+    sessions: Mutex<Vec<Weak<Sessions>>>,
 }
 
 /// What became of a message before anything ran.
@@ -67,7 +72,7 @@ pub enum Prepared {
     /// To be run.
     Work(Work),
     /// To be told of changes: goes to [`Service::listen`].
-    Listen(Listen),
+    Listen(Listener),
     /// The client no longer wants the answer to this request.
     Cancel(Id),
     /// A handshake: from now on the client is this one.
@@ -92,6 +97,17 @@ pub enum Prepared {
     Silence,
 }
 
+impl Prepared {
+    /// It is answered with an error of this code, whatever it is.
+    pub(crate) fn refused(self, code: i64) {
+        match self {
+            Self::Work(work) => work.refused(code),
+            Self::Listen(listener) => listener.refused(code),
+            _ => {}
+        }
+    }
+}
+
 /// A call, and the offer it was prepared from, which ends it too whatever replaces it meanwhile.
 pub struct Work {
     offer: Arc<Offer>,
@@ -100,6 +116,36 @@ pub struct Work {
     session: Option<Arc<Session>>,
     /// Where it is run, if it is below a layer.
     place: Option<Arc<OwnedSemaphorePermit>>,
+    /// If anybody watches.
+    span: Option<Box<Span>>,
+}
+
+/// A request to listen, to be told of changes by [`Service::listen`].
+pub struct Listener {
+    request: Listen,
+    /// If anybody watches.
+    span: Option<Box<Span>>,
+}
+
+impl Listener {
+    /// The request's id.
+    pub fn id(&self) -> &Id {
+        self.request.id()
+    }
+
+    fn answered(self, answer: Answer) -> Answer {
+        if let Some(span) = self.span {
+            span.answered(&answer);
+        }
+        answer
+    }
+
+    /// It is answered with an error of this code.
+    pub fn refused(self, code: i64) {
+        if let Some(span) = self.span {
+            span.refused(code);
+        }
+    }
 }
 
 impl Work {
@@ -126,6 +172,13 @@ impl Work {
     /// Whether its client may be asked; then it is to be told by [`Service::converse`].
     pub fn may_ask(&self) -> bool {
         self.session.is_some()
+    }
+
+    /// It is not run, but answered with an error of this code.
+    pub fn refused(self, code: i64) {
+        if let Some(span) = self.span {
+            span.refused(code);
+        }
     }
 
     /// The revision it is spoken in.
@@ -159,7 +212,22 @@ impl Service {
             authenticator: None,
             streams: Arc::new(Semaphore::new(streams)),
             asking,
+            telemetry: None,
+            connections: AtomicUsize::new(0),
+            sessions: Mutex::default(),
         }
+    }
+
+    /// Tells these of what happens.
+    #[must_use]
+    pub fn with_telemetry(mut self, telemetry: Arc<Telemetry>) -> Self {
+        self.telemetry = Some(telemetry);
+        self
+    }
+
+    /// Who is told of what happens.
+    pub fn telemetry(&self) -> Option<&Arc<Telemetry>> {
+        self.telemetry.as_ref()
     }
 
     /// Tells listeners what this source has to tell. Its runtimes' settings have to say that there are
@@ -202,37 +270,99 @@ impl Service {
         self.executor.load()
     }
 
+    /// How much there is to do.
+    pub fn gauges(&self) -> Gauges {
+        let Load { running, queued } = self.load();
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        sessions.retain(|sessions| sessions.strong_count() > 0);
+        let alive = sessions.iter().filter_map(Weak::upgrade);
+        Gauges {
+            in_flight: self
+                .telemetry
+                .as_ref()
+                .map_or(0, |telemetry| telemetry.in_flight()),
+            running,
+            queued,
+            streams: self.subscriptions(),
+            connections: self.connections.load(Relaxed),
+            sessions: alive.map(|sessions| sessions.len()).sum(),
+        }
+    }
+
+    /// Places of subscriptions that are taken.
+    pub(crate) fn subscriptions(&self) -> usize {
+        let places = self.limits.streams.min(Semaphore::MAX_PERMITS);
+        places - self.streams.available_permits()
+    }
+
+    /// Counts a connection until the guard is dropped.
+    pub(crate) fn connected(&self) -> Connected<'_> {
+        self.connections.fetch_add(1, Relaxed);
+        Connected(&self.connections)
+    }
+
+    /// Counts these sessions too.
+    pub(crate) fn keep_count_of(&self, sessions: &Arc<Sessions>) {
+        let mut counted = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        counted.retain(|sessions| sessions.strong_count() > 0);
+        counted.push(Arc::downgrade(sessions));
+    }
+
     /// Parse, admit, route, validate.
     pub fn prepare(&self, body: &[u8], arrival: Arrival) -> Prepared {
         let offer = self.offer();
+        if let Some(telemetry) = &self.telemetry {
+            return self.prepare_told(telemetry, offer, body, arrival);
+        }
         // A panic is a bug of ours; it ends this request and not the connection's other ones.
         let prepared = catch_unwind(AssertUnwindSafe(|| {
             pipeline::prepare(&offer.runtime, body, arrival)
         }));
         match prepared {
-            Ok(pipeline::Prepared::Answer(answer)) => Prepared::Answer(answer),
-            Ok(pipeline::Prepared::Call(call)) => Prepared::Work(Work {
-                offer,
-                call,
-                session: None,
-                place: None,
-            }),
-            Ok(pipeline::Prepared::Open { answer, peer }) => Prepared::Open { answer, peer },
-            Ok(pipeline::Prepared::Settle {
-                answer,
-                change,
-                refused,
-            }) => Prepared::Settle {
-                answer,
-                change,
-                refused,
-            },
-            Ok(pipeline::Prepared::Reply(reply)) => Prepared::Reply(reply),
-            Ok(pipeline::Prepared::Listen(listen)) => Prepared::Listen(listen),
-            Ok(pipeline::Prepared::Cancel(id)) => Prepared::Cancel(id),
-            Ok(pipeline::Prepared::Silence) => Prepared::Silence,
+            Ok(prepared) => under(offer, prepared, None),
             Err(_) => Prepared::Answer(self.refuse(None, &Error::internal("Internal error"))),
         }
+    }
+
+    /// The same, while somebody watches.
+    fn prepare_told(
+        &self,
+        telemetry: &Arc<Telemetry>,
+        offer: Arc<Offer>,
+        body: &[u8],
+        mut arrival: Arrival,
+    ) -> Prepared {
+        let arrived = Arrived::now(telemetry);
+        arrival.span = Some(arrived.span);
+        let transport = arrival.transport;
+        let mut gist = Gist::default();
+        let prepared = catch_unwind(AssertUnwindSafe(|| {
+            pipeline::prepare_noting(&offer.runtime, body, arrival, Some(&mut gist))
+        }));
+        let is_response = gist.kind == Some(Kind::Response);
+        let span = || Box::new(arrived.begin(telemetry, transport, gist));
+        let Ok(prepared) = prepared else {
+            span().broke();
+            return Prepared::Answer(self.refuse(None, &Error::internal("Internal error")));
+        };
+        let span = match &prepared {
+            pipeline::Prepared::Call(_) | pipeline::Prepared::Listen(_) => Some(span()),
+            pipeline::Prepared::Answer(answer)
+            | pipeline::Prepared::Open { answer, .. }
+            | pipeline::Prepared::Settle { answer, .. } => {
+                span().answered(answer);
+                None
+            }
+            pipeline::Prepared::Cancel(_)
+            | pipeline::Prepared::Reply(_)
+            | pipeline::Prepared::Silence => {
+                if !is_response {
+                    span().silent();
+                }
+                None
+            }
+        };
+        under(offer, prepared, span)
     }
 
     /// The messages of a batch, where the revision in force has batches: each is to be prepared by
@@ -246,7 +376,25 @@ impl Service {
     /// Call and shape: runs a prepared call to its answer. `None` when the client cancelled it: then
     /// nothing may be sent. Dropping the future cancels the call.
     pub async fn run(&self, work: Work, cancel: CancelToken) -> Option<Answer> {
-        self.run_aloud(work, cancel, None).await
+        match work.span {
+            None => self.run_aloud(work, cancel, None).await,
+            Some(_) => Box::pin(self.run_told(work, cancel, None)).await,
+        }
+    }
+
+    /// Runs, and tells what came of it.
+    async fn run_told(
+        &self,
+        mut work: Work,
+        cancel: CancelToken,
+        voice: Option<Voice>,
+    ) -> Option<Answer> {
+        let span = work.span.take();
+        let answer = self.run_aloud(work, cancel, voice).await;
+        if let (Some(span), Some(answer)) = (span, &answer) {
+            span.answered(answer);
+        }
+        answer
     }
 
     /// As [`Self::run`], with what is said on the way.
@@ -254,7 +402,7 @@ impl Service {
         let voice = Voice::new(work.call.context.clone());
         let heartbeat = work.offer.runtime.settings.heartbeat;
         let (spoken, asks) = (voice.clone(), work.may_ask());
-        let running = Box::pin(async move { self.run_aloud(work, cancel, Some(spoken)).await });
+        let running = Box::pin(async move { self.run_told(work, cancel, Some(spoken)).await });
         Conversation::new(voice, running, heartbeat).asking(asks)
     }
 
@@ -268,6 +416,7 @@ impl Service {
             offer,
             mut call,
             session,
+            span: _,
             place,
         } = work;
         let _guard = StopOnDrop(&cancel);
@@ -279,6 +428,7 @@ impl Service {
                     call,
                     session,
                     place,
+                    span: None, // whoever waits for this has it
                 };
                 return self.surround(work, &cancel, voice).await;
             }
@@ -379,22 +529,33 @@ impl Service {
 
     /// Begins to tell a listener. What is to be said, the first of it too, comes when the stream is
     /// polled, within a runtime with timers. An answer: there is no place for it.
-    pub fn listen(self: &Arc<Self>, request: Listen) -> Result<Listening, Answer> {
-        let refuse = |error, verdict| Err(pipeline::refuse(Some(request.id()), &error, verdict));
+    pub fn listen(self: &Arc<Self>, listener: Listener) -> Result<Listening, Answer> {
+        let refuse = |listener: Listener, error, verdict| {
+            let answer = pipeline::refuse(Some(listener.id()), &error, verdict);
+            Err(listener.answered(answer))
+        };
         let Some(source) = self.source.clone() else {
-            return refuse(source::failed(), Verdict::Error(code::INTERNAL_ERROR));
+            let verdict = Verdict::Error(code::INTERNAL_ERROR);
+            return refuse(listener, source::failed(), verdict);
         };
         let Ok(place) = self.streams.clone().try_acquire_owned() else {
             let error = Error::internal("Server subscription capacity exhausted");
-            return refuse(error, Verdict::Busy);
+            return refuse(listener, error, Verdict::Busy);
         };
-        Ok(Listening::new(self.clone(), source, request, place))
+        let Listener { request, span } = listener;
+        Ok(Listening::new(self.clone(), source, request, place, span))
     }
 
     /// The answer to a listener where there is one answer to a message and no more.
-    pub fn deaf(&self, request: &Listen) -> Answer {
+    pub fn deaf(&self, listener: Listener) -> Answer {
         let error = Error::invalid_request("There is no stream here to tell of changes on");
-        self.refuse(Some(request.id()), &error)
+        self.turn_down(listener, &error)
+    }
+
+    /// The answer to a listener that is not told anything.
+    pub fn turn_down(&self, listener: Listener, error: &Error) -> Answer {
+        let answer = self.refuse(Some(listener.id()), error);
+        listener.answered(answer)
     }
 
     /// The answer to a message that could not even be framed: line too long, body too large.
@@ -471,6 +632,43 @@ impl Service {
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
+    }
+}
+
+/// A connection, counted.
+pub(crate) struct Connected<'a>(&'a AtomicUsize);
+
+impl Drop for Connected<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+/// What was prepared from an offer, with what is told of it.
+fn under(offer: Arc<Offer>, prepared: pipeline::Prepared, span: Option<Box<Span>>) -> Prepared {
+    match prepared {
+        pipeline::Prepared::Answer(answer) => Prepared::Answer(answer),
+        pipeline::Prepared::Call(call) => Prepared::Work(Work {
+            offer,
+            call,
+            session: None,
+            place: None,
+            span,
+        }),
+        pipeline::Prepared::Open { answer, peer } => Prepared::Open { answer, peer },
+        pipeline::Prepared::Settle {
+            answer,
+            change,
+            refused,
+        } => Prepared::Settle {
+            answer,
+            change,
+            refused,
+        },
+        pipeline::Prepared::Reply(reply) => Prepared::Reply(reply),
+        pipeline::Prepared::Listen(request) => Prepared::Listen(Listener { request, span }),
+        pipeline::Prepared::Cancel(id) => Prepared::Cancel(id),
+        pipeline::Prepared::Silence => Prepared::Silence,
     }
 }
 

@@ -403,6 +403,11 @@ impl List {
     }
 }
 
+/// The own name of a method or notification that any revision has, out of what a caller wrote.
+pub(crate) fn name_of(method: &str) -> Option<&'static str> {
+    v2026_07_28::name_of(method).or_else(|| initialize::name_of(method))
+}
+
 /// The one dialect among the enabled ones, newest first, that a message is spoken in.
 pub fn choose(
     dialects: &[&'static dyn Dialect],

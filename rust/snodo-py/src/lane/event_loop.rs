@@ -190,6 +190,8 @@ impl EventLoopLane {
             return Ok(()); // nobody waits for it any more
         }
         let context = callable.enter(py, call, &reply)?;
+        // The task takes over what is current when it is made.
+        let surrounded = callable.surround(&context);
         let begun = match callable.bind(&context) {
             Ok((arguments, named)) => callable
                 .function(py)
@@ -220,6 +222,7 @@ impl EventLoopLane {
         named.set_item(intern!(py, "loop"), event_loop)?;
         let task = imports::task(py)?.call((Bound::new(py, run)?,), Some(&named))?;
         self.tasks().insert(key, task.unbind());
+        drop(surrounded);
         Ok(())
     }
 

@@ -453,6 +453,7 @@ fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {
         Ok(context) => context,
         Err(error) => return error.write_unraisable(py, None),
     };
+    let _surrounded = callable.surround(&context);
     if let Some(tool) = callable.actor_tool().cloned() {
         return tool.build_and_send(&context, callable, reply);
     }

@@ -2,8 +2,9 @@
 //!
 //! A session lives in one process, and its key says in which; the others hand over what is for it
 //! (`transport/handover.rs`), by sockets in a folder that nobody else may enter. What happens to one's hub
-//! happens to all (`words`).
+//! happens to all (`words`), and what is counted is told as a whole (`metrics`).
 
+mod metrics;
 pub(crate) mod words;
 
 use std::fs;
@@ -43,11 +44,10 @@ impl Fleet {
         (worker != self.member.index && u16::from(worker) < self.member.count).then_some(worker)
     }
 
-    /// Where the others are.
-    pub(crate) fn others(&self) -> impl Iterator<Item = PathBuf> {
-        let me = u16::from(self.member.index);
-        let others = (0..self.member.count).filter(move |worker| *worker != me);
-        others.map(|worker| self.member.folder.join(worker.to_string()))
+    /// The others.
+    pub(crate) fn others(&self) -> impl Iterator<Item = u8> {
+        let all = (0..self.member.count).filter_map(|worker| u8::try_from(worker).ok());
+        all.filter(|worker| *worker != self.member.index)
     }
 
     /// Where another one is.

@@ -42,7 +42,7 @@ impl Fleet {
             return tellers;
         };
         let mut ears = Vec::new();
-        for socket in self.others() {
+        for socket in self.others().map(|worker| self.socket(worker)) {
             let (ear, words) = channel(WAITING);
             tellers.spawn(tell(socket, words));
             ears.push(ear);

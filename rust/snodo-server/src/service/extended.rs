@@ -161,6 +161,7 @@ impl Service {
                     call,
                     session: None,
                     place: Some(place),
+                    span: None,
                 };
                 self.run_aloud(work, cancel, voice).await
             }

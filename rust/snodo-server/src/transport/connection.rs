@@ -259,6 +259,7 @@ pub(crate) async fn serve(
     mut closing: watch::Receiver<bool>,
 ) {
     let limits = endpoint.limits().clone();
+    let _counted = endpoint.service.connected();
     let life = Arc::new(Life::new(from));
     let io = Io {
         stream,

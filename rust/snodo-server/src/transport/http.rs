@@ -27,6 +27,7 @@ use crate::fleet::words::WORDS;
 use crate::said::Speech;
 use crate::service::{Prepared, Service};
 use crate::session::Sessions;
+use crate::telemetry::Event;
 use crate::transport::body::{self, Incoming, Incomplete};
 use crate::transport::connection::{LastWords, Life};
 use crate::transport::handover::Vouched;
@@ -36,6 +37,7 @@ use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
 use crate::transport::scopes::{Scope, Scopes};
+use crate::transport::scrape::METRICS;
 use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{self, First};
 use crate::transport::{cors, media};
@@ -51,7 +53,7 @@ pub(crate) struct Endpoint {
     mailboxes: Option<Arc<Mailboxes>>,
     /// Without a slash at its end.
     path: String,
-    gate: Gate,
+    pub(super) gate: Gate,
     pub(super) scopes: Arc<Scopes>,
     beside: TowerToHyperService<Router>,
     last_words: LastWords,
@@ -81,8 +83,10 @@ impl Endpoint {
                 );
                 response.map(Stream::new)
             });
+        let sessions = Arc::new(Sessions::new(limits, worker));
+        service.keep_count_of(&sessions);
         Self {
-            sessions: Arc::new(Sessions::new(limits, worker)),
+            sessions,
             loose: Arc::new(Loose::new()),
             mailboxes: legacy_sse.then(|| Arc::new(Mailboxes::new(limits, worker))),
             service,
@@ -127,7 +131,7 @@ impl Endpoint {
         }
         let is_mail = self.mailboxes.is_some() && (path == STREAM || path == MESSAGES);
         if path != self.path && path.strip_suffix('/') != Some(&self.path) && !is_mail {
-            return self.beside(request, life).await;
+            return self.told(self.beside(request, life).await);
         }
         let (mut parts, body) = request.into_parts();
         if life.is_from_worker() {
@@ -154,7 +158,10 @@ impl Endpoint {
             leave_unread(life, &body);
         }
         let mut response = match denied {
-            Some(denial) => denial,
+            Some(mut denial) => {
+                denial.extensions_mut().insert(Refused);
+                denial
+            }
             None => match parts.method {
                 Method::POST | Method::GET if mail.is_some() => match (gate, mail) {
                     (Ok(()), Some(boxes)) => Box::pin(self.mail(boxes, parts, body, life)).await,
@@ -189,6 +196,16 @@ impl Endpoint {
         if let Some(origin) = origin {
             cors::expose(origin, response.headers_mut());
         }
+        self.told(response)
+    }
+
+    /// Tells of a response that says only that there was no message to serve.
+    fn told(&self, response: Response<Body>) -> Response<Body> {
+        if let Some(telemetry) = self.service.telemetry()
+            && response.extensions().get::<Refused>().is_some()
+        {
+            telemetry.tell(&Event::Refused(response.status().as_u16()));
+        }
         response
     }
 
@@ -217,16 +234,9 @@ impl Endpoint {
     }
 
     async fn post(&self, mut head: Parts, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
-        if let Some(text) = unsupported(&head.headers) {
+        if let Some(refusal) = unspoken(&head.headers) {
             leave_unread(life, &body);
-            return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
-        }
-        if !media::accepts_json(&head.headers) {
-            leave_unread(life, &body);
-            return refusal(
-                StatusCode::NOT_ACCEPTABLE,
-                "Accept must admit application/json",
-            );
+            return refusal;
         }
         let text = match self.text(body, life).await {
             Ok(text) => text,
@@ -255,11 +265,17 @@ impl Endpoint {
         let prepared = self.service.prepare(&text, arrival);
         drop(text);
         if matches!(caller, Caller::Gone) && !matches!(prepared, Prepared::Open { .. }) {
-            return gone();
+            prepared.refused(code::INVALID_REQUEST);
+            let mut response = gone();
+            response.extensions_mut().clear(); // the message has been told of
+            return response;
         }
         let scoped = match scope.as_ref().map(|scope| self.scoped(scope, &prepared)) {
             Some(Ok(scoped)) => scoped,
-            Some(Err(duplicate)) => return json(StatusCode::CONFLICT, duplicate.body),
+            Some(Err(duplicate)) => {
+                prepared.refused(code::INVALID_REQUEST);
+                return json(StatusCode::CONFLICT, duplicate.body);
+            }
             None => None,
         };
         let token = || {
@@ -289,7 +305,7 @@ impl Endpoint {
             }
             Prepared::Listen(listen) => {
                 let error = malformed("Accept must admit text/event-stream");
-                let answer = self.service.refuse(Some(listen.id()), &error);
+                let answer = self.service.turn_down(listen, &error);
                 json(StatusCode::NOT_ACCEPTABLE, answer.body)
             }
             Prepared::Open { answer, peer } => self.open(answer, peer, principal),
@@ -329,7 +345,17 @@ impl Endpoint {
     }
 
     async fn beside<B: Incoming>(&self, request: Request<B>, life: &Life) -> Response<Body> {
+        let keeps_metrics = self
+            .service
+            .telemetry()
+            .is_some_and(|it| it.metrics().is_some());
         leave_unread(life, request.body());
+        if keeps_metrics && request.uri().path() == METRICS {
+            return match self.unscraped(&request, life) {
+                Some(refusal) => refusal,
+                None => Box::pin(self.scrape(life)).await,
+            };
+        }
         match hyper::service::Service::call(&self.beside, request).await {
             Ok(response) => response.map(Body::Stream),
             Err(never) => match never {},
@@ -349,7 +375,7 @@ impl Endpoint {
 }
 
 /// The one table from what an answer says to its status.
-fn status(verdict: Verdict) -> StatusCode {
+pub(crate) fn status(verdict: Verdict) -> StatusCode {
     match verdict {
         Verdict::Result | Verdict::Told(_) => StatusCode::OK,
         Verdict::Busy | Verdict::Closing => StatusCode::SERVICE_UNAVAILABLE,
@@ -392,12 +418,18 @@ pub(super) fn malformed(message: &'static str) -> Error {
     Error::new(code::INVALID_REQUEST, Kind::Transport, message)
 }
 
+/// Marks a response that nothing else tells of.
+#[derive(Debug, Clone, Copy)]
+struct Refused;
+
 pub(super) fn refusal(status: StatusCode, message: &'static str) -> Response<Body> {
     let error = malformed(message);
-    json(
+    let mut response = json(
         status,
         refuse(None, &error, Verdict::Error(error.code)).body,
-    )
+    );
+    response.extensions_mut().insert(Refused);
+    response
 }
 
 pub(super) fn not_allowed() -> Response<Body> {
@@ -415,6 +447,15 @@ fn preflight(request: &HeaderMap) -> Response<Body> {
     let mut response = empty(StatusCode::NO_CONTENT);
     cors::allow(request, response.headers_mut());
     response
+}
+
+/// The answer to whoever does not speak JSON both ways.
+fn unspoken(headers: &HeaderMap) -> Option<Response<Body>> {
+    if let Some(text) = unsupported(headers) {
+        return Some(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
+    }
+    let text = "Accept must admit application/json";
+    (!media::accepts_json(headers)).then(|| refusal(StatusCode::NOT_ACCEPTABLE, text))
 }
 
 /// Why a body is not taken whatever is in it.

@@ -201,7 +201,7 @@ impl Endpoint {
         }
         let answer = match self.service.prepare(text, arrival) {
             Prepared::Answer(answer) => answer,
-            Prepared::Listen(listen) => self.service.deaf(&listen),
+            Prepared::Listen(listen) => self.service.deaf(listen),
             Prepared::Open { answer, peer } => {
                 mailbox.become_client(Session::new(peer, mailbox.principal.clone()));
                 answer

@@ -17,6 +17,7 @@ mod media;
 pub(crate) mod origin;
 mod output;
 mod scopes;
+pub(crate) mod scrape;
 mod sessions;
 pub(crate) mod socket;
 mod sse;

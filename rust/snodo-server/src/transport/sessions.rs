@@ -210,7 +210,7 @@ impl Endpoint {
                     let speech = self.service.clone().converse(work, token);
                     running.push(Kept::new(speech, cancellable, self.loose.clone()).answer());
                 }
-                Prepared::Listen(listen) => answers.push(self.service.deaf(&listen).body),
+                Prepared::Listen(listen) => answers.push(self.service.deaf(listen).body),
                 Prepared::Settle {
                     answer,
                     change,

@@ -19,17 +19,16 @@ use futures_util::stream::{FuturesUnordered, SelectAll};
 use futures_util::{Stream, StreamExt};
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::envelope::{self, Id};
-use snodo_core::error::Error;
+use snodo_core::error::{Error, code};
 use snodo_core::json::Json;
 use snodo_core::pipeline::{Answer, Verdict, refuse};
-use snodo_core::subscription::Listen;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::cancel::{CancelToken, Reason};
 use crate::said::{Said, Speech};
-use crate::service::{Prepared, Service, Work};
+use crate::service::{Listener, Prepared, Service, Work};
 use crate::session::{Changes, Session as Client, Used};
 use crate::transport::batches::Batches;
 use crate::transport::bell::Bell;
@@ -360,7 +359,7 @@ impl<'s> Session<'s> {
     fn run(&mut self, work: Work) {
         let id = work.id().clone();
         let Some((number, token)) = self.begin(&id) else {
-            return;
+            return work.refused(code::INVALID_REQUEST);
         };
         let service = self.service;
         let work = match &self.client {
@@ -376,10 +375,10 @@ impl<'s> Session<'s> {
         }));
     }
 
-    fn subscribe(&mut self, listen: Listen) {
+    fn subscribe(&mut self, listen: Listener) {
         let id = listen.id().clone();
         let Some((number, _)) = self.begin(&id) else {
-            return;
+            return listen.refused(code::INVALID_REQUEST);
         };
         match self.service.listen(listen) {
             Ok(speech) => self.listen(number, id, speech),

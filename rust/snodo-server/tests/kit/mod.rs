@@ -24,6 +24,7 @@ use snodo_server::handler::Reply;
 use snodo_server::hub::Hub;
 use snodo_server::service::Service;
 use snodo_server::source::Source;
+use snodo_server::telemetry::Telemetry;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
@@ -68,6 +69,20 @@ pub fn eventful(limits: Limits) -> (Arc<Service>, Held, Hub) {
     let hub = Hub::default();
     let service = service.with_source(Arc::new(hub.clone()));
     (Arc::new(service), held, hub)
+}
+
+/// The first, told of by this telemetry, with a hub of events if there is one.
+pub fn watched(
+    limits: Limits,
+    telemetry: Arc<Telemetry>,
+    hub: Option<Hub>,
+) -> (Arc<Service>, Held) {
+    let (service, held) = server(limits, None, hub.is_some());
+    let mut service = service.with_telemetry(telemetry);
+    if let Some(hub) = hub {
+        service = service.with_source(Arc::new(hub));
+    }
+    (Arc::new(service), held)
 }
 
 /// The same, and a resource, with a source of events.

@@ -74,6 +74,20 @@ pub(super) fn find(method: &str) -> Option<&'static Method> {
     REQUESTS.iter().find(|known| known.name == method)
 }
 
+/// Notifications of a client that nothing follows on.
+static NOTIFICATIONS: [&str; 3] = [
+    "notifications/initialized",
+    "notifications/progress",
+    "notifications/roots/list_changed",
+];
+
+/// The name of a method or notification of these revisions.
+pub(in crate::dialect) fn name_of(method: &str) -> Option<&'static str> {
+    let mut notified = std::iter::once(&CANCELLED).chain(&NOTIFICATIONS);
+    let request = find(method).map(|known| known.name);
+    request.or_else(|| notified.find(|known| **known == method).copied())
+}
+
 fn initialize(mut params: Object) -> Result<Operation, Error> {
     let (Some(Json::String(_)), Some(Json::Object(mut capabilities)), Some(Json::Object(mut info))) = (
         params.take("protocolVersion"),

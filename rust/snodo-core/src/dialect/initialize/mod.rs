@@ -34,6 +34,7 @@ use crate::registry::Registry;
 use crate::runtime::{Runtime, Settings};
 use crate::schema::Mirror;
 use crate::subscription::{Change, Event, Filter};
+pub(super) use methods::name_of;
 use methods::{CANCELLED, INITIALIZE, PING, find};
 
 /// An input request respelled for a revision, or why it has none such (the end of a sentence).

@@ -94,6 +94,14 @@ pub(super) fn find(method: &str) -> Option<&'static Method> {
     REQUESTS.iter().find(|known| known.name == method)
 }
 
+/// The name of a method or notification of this revision.
+pub(in crate::dialect) fn name_of(method: &str) -> Option<&'static str> {
+    let notified = || NOTIFICATIONS.iter().find(|known| **known == method);
+    find(method)
+        .map(|known| known.name)
+        .or_else(|| notified().copied())
+}
+
 fn listen(mut params: Object) -> Result<Operation, Error> {
     let (filter, others) = Filter::take(&mut params)?;
     Ok(Operation::Listen { filter, others })

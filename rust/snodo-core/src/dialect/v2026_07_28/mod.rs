@@ -28,6 +28,7 @@ use crate::subscription::{Event, Filter};
 use admission::{
     check_headers, check_meta, check_notification_headers, check_version, unknown_method,
 };
+pub(super) use methods::name_of;
 use methods::{CANCELLED, Method, find};
 
 /// MCP 2026-07-28.
