@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from driver import Refusal, Session, request
+from driver import Refusal, Session, request, wait_until
 
 # `b` and `d` of every kind are refused to everybody, and of a template the URIs that end in `/7`.
 APP = """
@@ -471,7 +471,7 @@ ended = []
 
 
 async def policy(phase, component, context):
-    if component.name == "slow":
+    if (phase, component.name) == ("invocation", "slow"):
         try:
             await asyncio.sleep(60)
         finally:
@@ -585,3 +585,47 @@ def test_no_header_makes_an_identity(serve: Any) -> None:
         assert reply.json()["result"]["content"][0]["text"] == "None"
     else:
         assert session.text("who") == "None"
+
+
+def test_middleware_sees_what_is_allowed_and_fits(serve: Any) -> None:
+    session = serve(
+        """
+        from snodo import Error, Server
+
+        seen = []
+
+        def recorded(context, arguments, call_next):
+            seen.append(arguments)
+            return call_next(context, arguments)
+
+        def policy(phase, component, context):
+            if component.name == "refused":
+                return Error(-32003, "no")
+
+        server = Server("around", version="1.0.0", authorize=policy, middleware=[recorded])
+
+        @server.tool
+        def add(n: int) -> str:
+            return str(n)
+
+        @server.tool
+        def refused(n: int) -> str:
+            return str(n)
+
+        @server.tool
+        def recall() -> dict[str, list]:
+            return {"seen": seen[:-1]}
+        """
+    )
+    assert session.failure("add", {}) == "Missing required arguments: n"
+    assert refusal(session, "tools/call", {"name": "refused", "arguments": {"n": 1}}).code == -32003
+    assert session.text("add", {"n": 1}) == "1"
+    assert session.call("recall")["structuredContent"] == {"seen": [{"n": 1}]}
+
+
+def test_a_client_that_leaves_ends_the_policy(serve_process: Any) -> None:
+    session = serve_process(SLOW.replace("timeout=0.3", "timeout=30"))
+    with session.begin("tools/call", {"name": "slow"}):
+        # It is asked by the time that a later request is answered.
+        assert session.text("quick") == ""
+    wait_until(lambda: "slow" in session.text("quick"), "the end of the policy")
