@@ -84,6 +84,7 @@ class _Stay:
                     await self.over.wait()
                 except asyncio.CancelledError as error:
                     cancelled = error  # the end of the loop, which is no fault of the lifespan
+                    self.over.set()
                 await _gone(self.loop, set(runtime.detach_loop(self.loop)), owned=False)
         except BaseException as error:
             if self.begun.done():

@@ -73,6 +73,7 @@ async def waits_for(name):
 # timeout
 
 QUICK = timeout(0.05)
+PATIENT = timeout(10)
 
 
 @server.tool(middleware=[QUICK])
@@ -108,12 +109,22 @@ async def slow_completion(value: str) -> list[str]:
     return []
 
 
-@server.tool(middleware=[QUICK])
+@server.tool(middleware=[PATIENT])
+def patient(text: str) -> str:
+    return text
+
+
+@server.tool(middleware=[PATIENT])
+async def patient_async(text: str) -> str:
+    return text
+
+
+@server.tool(middleware=[PATIENT])
 async def exits() -> str:
     raise SystemExit(3)
 
 
-@server.tool(middleware=[timeout(5)])
+@server.tool(middleware=[PATIENT])
 async def asks_in_time(context: Context) -> str:
     return context.ask("name", elicit.form("Name?", str)).value
 
@@ -388,7 +399,11 @@ def reached(session: Any, name: str, number: int = 1) -> None:
 @pytest.mark.parametrize("tool", ["slow", "slow_async"])
 def test_what_takes_too_long_is_given_up(session: Any, tool: str) -> None:
     assert session.failure(tool, {"seconds": 1}, timeout=5) == "Component timed out"
-    assert session.text(tool, {"seconds": 0}) == "slept"
+
+
+@pytest.mark.parametrize("tool", ["patient", "patient_async"])
+def test_what_is_in_time_is_given(session: Any, tool: str) -> None:
+    assert session.text(tool, {"text": "in time"}) == "in time"
 
 
 def test_a_coroutine_that_is_given_up_is_cancelled(session: Any) -> None:
@@ -410,7 +425,7 @@ def test_what_is_no_tool_refuses_with_an_error(session: Any) -> None:
 
 def test_exiting_ends_the_call_alone(session: Any) -> None:
     assert session.failure("exits").startswith("Tool 'exits' failed (error id ")
-    assert session.text("slow", {"seconds": 0}) == "slept"
+    assert session.text("patient", {"text": "alive"}) == "alive"
 
 
 def test_questions_pass_the_time_limit(session: Any) -> None:

@@ -188,6 +188,7 @@ def admitted(law: Law, times: Sequence[float]) -> list[float]:
 TIMES = st.lists(st.integers(0, 400), min_size=1, max_size=200).map(sorted)
 
 
+@settings(deadline=None)
 @given(TIMES, st.integers(1, 6), st.integers(1, 60), st.integers(1, 8))
 def test_a_bucket_never_admits_more_than_limit_and_burst(
     times: list[int], limit: int, window: int, burst: int
@@ -197,6 +198,7 @@ def test_a_bucket_never_admits_more_than_limit_and_burst(
         assert sum(first <= time < first + window for time in found) <= limit + burst
 
 
+@settings(deadline=None)
 @given(TIMES, st.integers(1, 6), st.integers(1, 60), st.integers(1, 8))
 def test_a_bucket_admits_the_burst_after_a_quiet_time(
     times: list[int], limit: int, window: int, burst: int
@@ -207,6 +209,7 @@ def test_a_bucket_admits_the_burst_after_a_quiet_time(
     assert sum(time == quiet for time in found) == burst
 
 
+@settings(deadline=None)
 @given(TIMES, st.integers(1, 6), st.integers(1, 60))
 def test_a_fixed_window_admits_the_limit_and_no_more(
     times: list[int], limit: int, window: int
@@ -224,6 +227,7 @@ def test_a_fixed_window_admits_the_limit_and_no_more(
     assert found == expected
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 20), st.integers(0, 30)), max_size=100),
     st.integers(1, 5),
@@ -241,6 +245,7 @@ def test_no_more_callers_are_remembered_than_allowed(
         assert len(callers._states) <= most
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 3)), max_size=60), st.integers(1, 3))
 def test_permits_are_counted_by_key_and_all_come_back(
     steps: list[tuple[bool, int]], limit: int
@@ -271,6 +276,7 @@ def calls_of(memory: Memory, name: str, call_next: Callable[[], Any]) -> Any:
     return memory.plain(name, SimpleNamespace(check_cancelled=lambda: None), call_next)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4)), max_size=80),
     st.integers(1, 4),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import queue
@@ -180,18 +181,17 @@ def test_the_load_is_told_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_thread_ends_with_its_server() -> None:
-    def threads() -> int:
-        return sum(thread.name == "snodo-telemetry" for thread in threading.enumerate())
+    def threads() -> set[threading.Thread]:
+        return {thread for thread in threading.enumerate() if thread.name == "snodo-telemetry"}
 
     before = threads()
     server = adder(instrument=[Sink()])
     server.handle(call("add", a=1, b=2))
-    assert threads() == before + 1
+    (own,) = threads() - before
     del server
-    import gc
-
     gc.collect()
-    wait(lambda: threads() <= before)
+    own.join(10)
+    assert not own.is_alive()
 
 
 LAST = """

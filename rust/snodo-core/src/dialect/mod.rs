@@ -102,10 +102,16 @@ pub trait Dialect: Debug + Send + Sync {
     /// The notification that tells a subscription of an event.
     fn tell(&self, id: &Id, event: &Event) -> Vec<u8>;
 
-    /// The notification that tells a subscription of what happened to an extension, in its words. Only
-    /// where it [`Self::extends`].
-    fn tell_own(&self, _id: &Id, _method: &str, _params: &Object, _metadata: &Object) -> Vec<u8> {
-        Vec::new()
+    /// The notification that tells a subscription of what happened to an extension, in its words; `None`
+    /// if these are the revision's own, or it has no such extensions.
+    fn tell_own(
+        &self,
+        _id: &Id,
+        _method: &str,
+        _params: &Object,
+        _metadata: &Object,
+    ) -> Option<Vec<u8>> {
+        None
     }
 
     /// The response that closes a subscription.

@@ -369,30 +369,10 @@ pub fn told(context: &Context, event: &Event, outcome: &Outcome) -> Result<Optio
         (Some(Json::String(method)), Some(Json::Object(params))) => (method, params),
         _ => return Err(invalid()),
     };
-    let is_own = method.starts_with("notifications/") && !CORE.contains(&method.as_str());
-    if !is_own {
-        return Err(invalid());
-    }
     let dialect = context.dialect;
-    Ok(Some(dialect.tell_own(
-        &context.id,
-        &method,
-        &params,
-        &event.metadata,
-    )))
+    let said = dialect.tell_own(&context.id, &method, &params, &event.metadata);
+    said.map(Some).ok_or_else(invalid)
 }
-
-/// Notifications that say something else.
-const CORE: [&str; 8] = [
-    "notifications/cancelled",
-    "notifications/progress",
-    "notifications/message",
-    "notifications/subscriptions/acknowledged",
-    "notifications/tools/list_changed",
-    "notifications/prompts/list_changed",
-    "notifications/resources/list_changed",
-    "notifications/resources/updated",
-];
 
 /// The object that a callback gives.
 fn object(outcome: &Outcome, invalid: impl Fn() -> Error) -> Result<Object, Error> {

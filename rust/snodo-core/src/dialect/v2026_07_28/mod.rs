@@ -29,7 +29,7 @@ use admission::{
     check_headers, check_meta, check_notification_headers, check_version, unknown_method,
 };
 pub(super) use methods::name_of;
-use methods::{CANCELLED, Method, find};
+use methods::{CANCELLED, Method, NOTIFICATIONS, find};
 
 /// MCP 2026-07-28.
 #[derive(Debug)]
@@ -179,8 +179,15 @@ impl Dialect for V2026_07_28 {
         subscription::tell(id, event)
     }
 
-    fn tell_own(&self, id: &Id, method: &str, params: &Object, metadata: &Object) -> Vec<u8> {
-        subscription::tell_own(id, method, params, metadata)
+    fn tell_own(
+        &self,
+        id: &Id,
+        method: &str,
+        params: &Object,
+        metadata: &Object,
+    ) -> Option<Vec<u8>> {
+        let is_own = method.starts_with("notifications/") && !NOTIFICATIONS.contains(&method);
+        is_own.then(|| subscription::tell_own(id, method, params, metadata))
     }
 
     fn listened(&self, runtime: &Runtime, id: &Id) -> Vec<u8> {
