@@ -98,12 +98,10 @@ class Supervisor:
         Raises:
             ConfigurationError: If a number cannot hold.
         """
-        from . import _options
-
-        self.restarts = _options.count("supervisor restarts", restarts)
-        self.within = _options.seconds("supervisor within", within)
-        self.backoff = _options.seconds("supervisor backoff", backoff)
-        self.longest = _options.seconds("supervisor longest", longest)
+        self.restarts: int = _above_zero("supervisor restarts", restarts, "an int", int)
+        self.within: float = _above_zero("supervisor within", within, "seconds", int, float)
+        self.backoff: float = _above_zero("supervisor backoff", backoff, "seconds", int, float)
+        self.longest: float = _above_zero("supervisor longest", longest, "seconds", int, float)
 
 
 class _Start:
@@ -163,10 +161,8 @@ class _Base:
         supervisor: Supervisor | None = None,
         **keywords: Any,
     ) -> Self:
-        from . import _options
-
         kept = name.name if isinstance(name, ActorName) else _checked_name(name)
-        capacity = _options.count("actor mailbox", mailbox)
+        capacity = _above_zero("actor mailbox", mailbox, "an int", int)
         life = cls._lives(lambda: cls(*arguments, **keywords), kept, capacity, supervisor)
         actor: Self = life.incarnate()
         life.begin(actor)
@@ -535,6 +531,13 @@ def _checked_name(name: Any) -> str:
     if not isinstance(name, str) or not name:
         raise ConfigurationError("an actor's name must be a string that is not empty")
     return name
+
+
+def _above_zero(option: str, value: Any, what: str, *kinds: type) -> Any:
+    if type(value) not in kinds or not 0 < value < 1 << 53:
+        shown = value if isinstance(value, (int, float)) else type(value).__name__
+        raise ConfigurationError(f"{option} must be {what} above zero, not {shown}")
+    return value
 
 
 def _life(actor: Any) -> _Life:

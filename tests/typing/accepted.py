@@ -291,6 +291,54 @@ with surrounded.overrides({opened: lambda: 3, current_auth: lambda: "ada"}):
     pass
 
 
+class Counter(snodo.Actor):
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    async def handle_call(self, message: Any) -> int:
+        return self.count
+
+
+class Journal(snodo.ThreadActor):
+    def handle_cast(self, message: str) -> None: ...
+
+
+async def acting() -> None:
+    counter = await Counter.start(3, name="counter", supervisor=snodo.Supervisor(3, within=5))
+    assert_type(counter, Counter)
+    async with Counter.start(3, name=snodo.ActorName("other"), mailbox=10) as other:
+        assert_type(other, Counter)
+        other.tell("message")
+        print(await other.ask("message", timeout=None), other.ask(1, 0.5).wait())
+    with Journal.start(name="journal") as journal:
+        assert_type(journal, Journal)
+    await counter.stop()
+
+
+async def with_actor_tools() -> None:
+    handler = snodo.actor_call(
+        surrounded,
+        "ask",
+        target=snodo.ActorName("counter"),
+        input_schema={"type": "object"},
+        message=lambda arguments: arguments,
+        encode_reply=lambda count: {"count": count},
+        timeout_ms=100,
+    )
+    assert_type(await handler({}), Result)
+    surrounded.actor_cast("tell", target="counter", input_schema={"type": "object"}, message=1)
+
+
+@surrounded.actor_call(
+    "decorated", target="counter", input_schema={"type": "object"}, encode_reply=dict
+)
+def build(arguments: dict[str, Any], context: Context) -> Any:
+    return arguments
+
+
+assert_type(build({}, snodo.current_context()), Any)
+
+
 class Jobs(Extension):
     id = "com.example/jobs"
     settings = {"kinds": ["work"]}  # noqa: RUF012 - never changed
