@@ -127,7 +127,8 @@ def retry(
         )
     if not callable(backoff):
         first = _seconds("retry", "backoff", backoff, least=0)
-        return Retry(attempts, kinds, lambda made: first * 2.0 ** min(made - 1, 63))
+        # Nobody waits for that many doublings, and 2**1024 is more than a float holds.
+        return Retry(attempts, kinds, lambda made: first * 2.0 ** min(made - 1, 64))
     return Retry(attempts, kinds, backoff)
 
 
