@@ -278,22 +278,23 @@ impl Endpoint {
             }
             None => None,
         };
-        let token = || {
+        let token = |own: fn() -> CancelToken| {
             scoped
                 .as_ref()
-                .map_or_else(CancelToken::new, |it| it.token.clone())
+                .map_or_else(own, |scoped| scoped.token.clone())
         };
         let mut response = match prepared {
             Prepared::Answer(answer) => respond(answer),
             Prepared::Work(work) if work.dialect().asks() => {
                 // Boxed, as the other rare ways are: every request's future is as large as the largest.
-                Box::pin(self.converse(work, token(), caller, takes_events, life)).await
+                Box::pin(self.converse(work, token(CancelToken::new), caller, takes_events, life))
+                    .await
             }
             Prepared::Work(work) if takes_events && work.wants_notices() => {
-                let speech = self.service.clone().converse(work, token());
+                let speech = self.service.clone().converse(work, token(CancelToken::new));
                 self.speak(speech, life).await
             }
-            Prepared::Work(work) => match self.service.run(work, token()).await {
+            Prepared::Work(work) => match self.service.run(work, token(CancelToken::lone)).await {
                 Some(answer) => respond(answer),
                 None => empty(StatusCode::NO_CONTENT),
             },
