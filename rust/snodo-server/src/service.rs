@@ -187,7 +187,7 @@ impl Work {
     }
 }
 
-const TIMED_OUT: &str = "Request execution timed out";
+pub(crate) const TIMED_OUT: &str = "Request execution timed out";
 
 /// How a call ended.
 enum End {

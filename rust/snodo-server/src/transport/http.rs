@@ -44,6 +44,9 @@ use crate::transport::{cors, media};
 
 pub(super) const CLOSING: &str = "Server is shutting down";
 
+/// Where a process says that it lives.
+pub(super) const HEALTH: &str = "/healthz";
+
 /// What is served under an address.
 pub(crate) struct Endpoint {
     pub(super) service: Arc<Service>,
@@ -73,7 +76,7 @@ impl Endpoint {
         let limits = service.limits();
         let worker = fleet.as_ref().map(|fleet| fleet.member.index);
         let beside = Router::new()
-            .route("/healthz", get(async || ()))
+            .route(HEALTH, get(async || ()))
             // Reached only while requests are taken: at shutdown connections close.
             .route("/readyz", get(async || ()))
             .fallback(async || {
