@@ -232,7 +232,9 @@ def environment_secrets() -> list[tuple[str | None, bytes]]:
     """
     from os import environ
 
-    said = environ.get("SNODO_SECRET")
+    from ._worker import shared_secret
+
+    said = environ.get("SNODO_SECRET", shared_secret())
     if said is None:
         return []
     items = [item.strip() for item in said.split(",") if item.strip()]

@@ -964,12 +964,23 @@ class Serving:
             OSError: If it ended by a fault.
         """
 
-def listen(*, host: str, port: int, uds: str | None) -> tuple[int, str | None]:
+def listen(
+    *,
+    host: str,
+    port: int,
+    path: str,
+    allowed_hosts: list[str],
+    allowed_origins: list[str],
+    legacy_sse: bool,
+    uds: str | None,
+    tls: TlsFiles | None,
+) -> tuple[int, str | None]:
     """Take an address for other processes to serve.
 
     Returns:
         The descriptor of the socket, which is the caller's, and the path of a Unix socket.
 
     Raises:
+        ConfigurationError: If an option cannot hold.
         OSError: If the address cannot be taken.
     """

@@ -124,7 +124,8 @@ def retry(
         )
     if not callable(backoff):
         first = _seconds("retry", "backoff", backoff, least=0)
-        return Retry(attempts, kinds, lambda made: float(first * 2 ** (made - 1)))
+        # Nobody waits for that many doublings, and 2**1024 is more than a float holds.
+        return Retry(attempts, kinds, lambda made: first * 2.0 ** min(made - 1, 64))
     return Retry(attempts, kinds, backoff)
 
 

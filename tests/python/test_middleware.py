@@ -436,6 +436,18 @@ def test_options_that_cannot_hold_are_refused(make: Callable[[], Any], path: str
     assert "test_middleware.py:" in caught.value.where
 
 
+def test_no_number_of_attempts_is_too_many_for_the_pauses_between_them() -> None:
+    server, runs = Server("s", version="1"), itertools.count(1)
+
+    @server.tool(middleware=[retry(1100, backoff=0)])
+    def f() -> str:
+        if next(runs) < 1100:
+            raise ConnectionError
+        return "at last"
+
+    assert text(server) == "at last"
+
+
 def test_a_key_is_no_coroutine_function() -> None:
     async def key(context: Any) -> str:
         return ""

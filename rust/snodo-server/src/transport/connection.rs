@@ -276,13 +276,16 @@ pub(crate) async fn serve(
         let both = both.clone();
         async move { Ok::<_, std::convert::Infallible>(both.0.serve(request, &both.1).await) }
     });
-    let mut connection = http1::Builder::new()
+    let mut builder = http1::Builder::new();
+    builder
         .header_read_timeout(None)
-        .max_header_size(match from {
-            From::Client(_) => limits.head_bytes,
-            From::Worker => limits.head_bytes + handover::VOUCHED_BYTES,
-        })
-        .serve_connection(TokioIo::new(io), service);
+        .max_header_size(limits.head_bytes);
+    if let From::Worker = from {
+        builder
+            .max_header_size(limits.head_bytes + handover::VOUCHED_BYTES)
+            .max_headers(handover::MOST_HEADERS);
+    }
+    let mut connection = builder.serve_connection(TokioIo::new(io), service);
     let timer = sleep_until(Instant::now() + period(&limits).min(LOOK));
     let stop = closing.wait_for(|closing| *closing);
     tokio::pin!(timer, stop);

@@ -44,6 +44,9 @@ use crate::transport::{cors, media};
 
 pub(super) const CLOSING: &str = "Server is shutting down";
 
+/// Where a process says that it lives.
+pub(super) const HEALTH: &str = "/healthz";
+
 /// What is served under an address.
 pub(crate) struct Endpoint {
     pub(super) service: Arc<Service>,
@@ -73,7 +76,7 @@ impl Endpoint {
         let limits = service.limits();
         let worker = fleet.as_ref().map(|fleet| fleet.member.index);
         let beside = Router::new()
-            .route("/healthz", get(async || ()))
+            .route(HEALTH, get(async || ()))
             // Reached only while requests are taken: at shutdown connections close.
             .route("/readyz", get(async || ()))
             .fallback(async || {
@@ -304,22 +307,23 @@ impl Endpoint {
             }
             None => None,
         };
-        let token = || {
+        let token = |own: fn() -> CancelToken| {
             scoped
                 .as_ref()
-                .map_or_else(CancelToken::new, |it| it.token.clone())
+                .map_or_else(own, |scoped| scoped.token.clone())
         };
         let mut response = match prepared {
             Prepared::Answer(answer) => respond(answer),
             Prepared::Work(work) if work.dialect().asks() => {
                 // Boxed, as the other rare ways are: every request's future is as large as the largest.
-                Box::pin(self.converse(work, token(), caller, takes_events, life)).await
+                Box::pin(self.converse(work, token(CancelToken::new), caller, takes_events, life))
+                    .await
             }
             Prepared::Work(work) if takes_events && work.wants_notices() => {
-                let speech = self.service.clone().converse(work, token());
+                let speech = self.service.clone().converse(work, token(CancelToken::new));
                 self.speak(speech, life).await
             }
-            Prepared::Work(work) => match self.service.run(work, token()).await {
+            Prepared::Work(work) => match self.service.run(work, token(CancelToken::lone)).await {
                 Some(answer) => respond(answer),
                 None => empty(StatusCode::NO_CONTENT),
             },
