@@ -607,7 +607,7 @@ impl Service {
                     End::Refused(TIMED_OUT, Verdict::Late)
                 }
             },
-            _ = cancel.stopped() => End::Cancelled,
+            _ = cancel.stopped(), if !cancel.is_lone() => End::Cancelled,
         }
     }
 

@@ -157,6 +157,11 @@ impl Life {
         self.unread.store(true, Relaxed);
     }
 
+    /// Whether the connection ends with this answer for want of a body that was read.
+    pub(crate) fn is_left_unread(&self) -> bool {
+        self.unread.load(Relaxed)
+    }
+
     fn await_head(&self) {
         self.phase.store(HEAD, Relaxed);
         self.stamp();
