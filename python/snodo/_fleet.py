@@ -14,9 +14,9 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ._worker import Worker, heard
+from ._worker import DRAINING, Worker, heard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,6 +30,8 @@ _SETTLED = 5.0
 _LONGEST_WAIT = 10.0
 # How often files are looked at.
 _LOOK = 0.4
+# How long after the time for its calls a worker is killed: one that lives has ended by then.
+_GRACE = 3.0
 # How long an old worker may finish its calls when files have changed and somebody waits to see it.
 _HURRY = 2.0
 
@@ -43,6 +45,8 @@ class _Place:
         self.index = index
         self.process: subprocess.Popen[bytes] | None = None
         self.report = -1
+        self.draining = DRAINING
+        """How long its calls may take to finish."""
         self.begun = 0.0
         self.is_up = False
         self.was_up = False
@@ -88,9 +92,13 @@ class Fleet:
         self._places = [_Place(index) for index in range(count)]
         self._listening = listening
         self._folder = folder
+        # What one of them seals the others have to open.
+        self._secret = "" if "SNODO_SECRET" in os.environ else os.urandom(32).hex()
         self._log = log
         self._watcher = watcher
         self._selector = selectors.DefaultSelector()
+        self._lines: list[tuple[str, bool]] = []
+        """What is served, as it is to be said."""
         self._said = False
         self._rolling: list[_Place] = []
         self._status: int | None = None
@@ -126,13 +134,15 @@ class Fleet:
             elif place.overdue is not None and place.overdue <= now:
                 place.overdue = None
                 assert place.process is not None, "it has not ended"
+                if self._watcher is None or self._status is not None:
+                    _log.warning("worker %d hangs: it is killed", place.process.pid)
                 place.process.kill()
         if self._status is not None:
             return
         if self._watcher is not None and (changed := self._watcher.changed()):
             _log.info("%s changed: starting again", changed[0])
             self._replace(self._places[0], now)
-        if self._rolling and all(place.is_up for place in self._places):
+        if self._rolling and all(place.is_up and not place.leaving for place in self._places):
             self._replace(self._rolling.pop(0), now)
         for place in self._places:
             if place.due is not None and place.due <= now:
@@ -151,7 +161,13 @@ class Fleet:
         # Something that the worker started may have it open when the worker has ended.
         os.set_blocking(report, False)
         worker = Worker(
-            place.index, len(self._places), self._listening, told, os.getpid(), self._folder
+            place.index,
+            len(self._places),
+            self._listening,
+            told,
+            os.getpid(),
+            self._folder,
+            self._secret,
         )
         place.due, place.begun, place.is_up, place.leaving = None, now, False, False
         try:
@@ -181,14 +197,21 @@ class Fleet:
         if not said:
             return
         place.is_up = place.was_up = True
+        self._lines, place.draining = heard(said)
         for other in self._places:
             if not other.was_up and other.process is None and other.due is None:
                 other.due = time.monotonic()
-        if not self._said and all(place.was_up for place in self._places):
-            self._said = self._watcher is None
-            count = f", {len(self._places)} workers" if len(self._places) > 1 else ""
-            for at, (line, warning) in enumerate(heard(said)):
-                self._log.say(line + count * (at == 0), warning=warning)
+        self._say()
+
+    def _say(self) -> None:
+        """Say what is served, once it is known of each worker whether it can."""
+        if self._said or not all(place.was_up or place.failures for place in self._places):
+            return
+        count = f", {len(self._places)} workers" if len(self._places) > 1 else ""
+        for at, (line, warning) in enumerate(self._lines):
+            self._log.say(line + count * (at == 0), warning=warning)
+        self._said = self._watcher is None and bool(self._lines)
+        self._lines = []
 
     def _forget_report(self, place: _Place) -> None:
         if place.report >= 0:
@@ -222,10 +245,13 @@ class Fleet:
 
     def _failed(self, place: _Place, what: str, now: float) -> None:
         place.failures += 1
-        wait = 0.0 if place.failures == 1 else min(0.1 * 2**place.failures, _LONGEST_WAIT)
+        # The exponent has a limit of its own: 2**1024 is more than a float holds.
+        wait = 0.1 * 2 ** min(place.failures, 10) if place.failures > 1 else 0.0
+        wait = min(wait, _LONGEST_WAIT)
         place.due = now + wait
         soon = f"in {wait:.1f} s" if wait else "now"
         _log.warning("%s; another takes its place %s", what, soon)
+        self._say()
 
     def _replace(self, place: _Place, now: float) -> None:
         """Let a worker end, and another take its place."""
@@ -233,9 +259,14 @@ class Fleet:
             place.due = now
             return
         place.leaving = True
+        self._end(place, now, _HURRY if self._watcher is not None else place.draining + _GRACE)
+
+    def _end(self, place: _Place, now: float, patience: float) -> None:
+        """Tell a worker to end, and see that it does. It has had notice if it was told before."""
+        assert place.process is not None, "it runs"
         place.process.terminate()
-        if self._watcher is not None:
-            place.overdue = now + _HURRY
+        if place.overdue is None:
+            place.overdue = now + patience
 
     def _signalled(self, number: int) -> None:
         if number == signal.SIGHUP:
@@ -248,9 +279,10 @@ class Fleet:
             self._status = 0
             # The last one that holds it: from when the workers let go of it, nobody is let in.
             os.close(self._listening)
+            now = time.monotonic()
             for place in self._places:
                 if place.process is not None:
-                    place.process.terminate()
+                    self._end(place, now, place.draining + _GRACE)
 
     def _kill(self) -> None:
         for place in self._places:
@@ -294,44 +326,53 @@ def serve(
     arguments: Sequence[str],
     count: int,
     *,
-    host: str,
-    port: int,
-    uds: str | None,
     log: StderrHandler,
     watcher: Watcher | None = None,
+    **options: Any,
 ) -> int:
     """Take the address and let workers serve it.
 
     Args:
         arguments: The command line of each worker, without the interpreter.
         count: How many.
-        host: Address to bind.
-        port: Port to bind; 0 for any.
-        uds: A Unix socket to make in place of these.
         log: Where to say what is served.
         watcher: Says which files have changed; then the worker is replaced.
+        options: Where and for whom to serve, as ``_snodo.listen`` takes them.
 
     Returns:
         The exit code.
 
     Raises:
+        ConfigurationError: If an option cannot hold.
         OSError: If the address cannot be taken.
     """
     from tempfile import gettempdir, mkdtemp
 
     from ._snodo import listen
 
-    listening, socket = listen(host=host, port=port, uds=uds)
     # The path of a socket has room for a hundred characters.
     folder = mkdtemp(prefix="snodo-", dir="/tmp" if len(gettempdir()) > 80 else None)
-    # For the workers alone: what one of them seals the others have to open.
-    os.environ.setdefault("SNODO_SECRET", os.urandom(32).hex())
+    socket, file = None, None
     try:
+        listening, socket = listen(**options)
+        file = _file(socket)
         return Fleet(arguments, count, listening, folder, log, watcher).run()
     finally:
         from shutil import rmtree
 
         rmtree(folder, ignore_errors=True)
-        if socket is not None:
+        # Somebody else may have made one there meanwhile.
+        if socket is not None and file is not None and _file(socket) == file:
             with suppress(OSError):
                 os.unlink(socket)
+
+
+def _file(path: str | None) -> tuple[int, int] | None:
+    """Give what tells a file from any other that had or gets its path."""
+    if path is None:
+        return None
+    try:
+        found = os.lstat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

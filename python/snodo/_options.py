@@ -232,7 +232,9 @@ def environment_secrets() -> list[tuple[str | None, bytes]]:
     """
     from os import environ
 
-    said = environ.get("SNODO_SECRET")
+    from ._worker import shared_secret
+
+    said = environ.get("SNODO_SECRET", shared_secret())
     if said is None:
         return []
     items = [item.strip() for item in said.split(",") if item.strip()]
@@ -330,7 +332,8 @@ def environment_principal() -> bytes | None:
     It is a JSON object or string, or plain text.
 
     Raises:
-        ConfigurationError: If it is set and empty, or begins as an object and is none.
+        ConfigurationError: If it is set and empty, over 16 KiB or no UTF-8, or begins as an object
+            and is none.
     """
     from os import environ
 
@@ -339,19 +342,41 @@ def environment_principal() -> bytes | None:
         return None
     from json import dumps, loads
 
-    if not said.strip():  # a template with a variable that nobody set
-        raise ConfigurationError("SNODO_PRINCIPAL is set but empty: give it a name, or unset it")
+    wrong = "SNODO_PRINCIPAL begins as a JSON object and is none"
     try:
-        principal = loads(said)
-    except ValueError:
+        principal = loads(said, object_pairs_hook=_members, parse_constant=_no_number)
+    except (ValueError, RecursionError):
         if said.lstrip().startswith("{"):
-            raise ConfigurationError(
-                "SNODO_PRINCIPAL begins as a JSON object and is none"
-            ) from None
+            raise ConfigurationError(wrong) from None
         principal = said
     if not isinstance(principal, (str, dict)):
         principal = said  # digits may well be somebody's name
-    return dumps(principal).encode()
+    if isinstance(principal, str) and not principal.strip():  # a variable that nobody set
+        raise ConfigurationError("SNODO_PRINCIPAL is set but empty: give it a name, or unset it")
+    try:
+        text = dumps(principal, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise ConfigurationError("SNODO_PRINCIPAL must be UTF-8") from None
+    except ValueError:  # a number that no double holds
+        raise ConfigurationError(wrong) from None
+    if len(text) > PRINCIPAL_BYTES:
+        raise ConfigurationError(f"SNODO_PRINCIPAL must have at most {PRINCIPAL_BYTES} bytes")
+    return text
+
+
+# As many as what authenticates may give.
+PRINCIPAL_BYTES = 16 << 10
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a member is repeated")
+    return members
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def checked_cache(option: str, value: Any) -> Cache:

@@ -394,6 +394,7 @@ class Result:
     def metadata(self) -> Mapping[str, Any]:
         """Members for the result's ``_meta``."""
 
+    def __deepcopy__(self, memo: dict[int, Any], /) -> Result: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
 
@@ -762,6 +763,11 @@ class Context:
     def _input_rounds(self) -> int: ...
     @property
     def _uri(self) -> str | None: ...
+    @property
+    def _argument(self) -> str | None: ...
+    def _would_send(self, value: Any) -> bool:
+        """Tell whether the call would succeed if it gave this value."""
+
     def _on_thread(self, work: Callable[[], None]) -> None:
         """Run a function, which must not raise, on a thread of the lane of plain functions."""
 
@@ -977,12 +983,23 @@ class Serving:
             OSError: If it ended by a fault.
         """
 
-def listen(*, host: str, port: int, uds: str | None) -> tuple[int, str | None]:
+def listen(
+    *,
+    host: str,
+    port: int,
+    path: str,
+    allowed_hosts: list[str],
+    allowed_origins: list[str],
+    legacy_sse: bool,
+    uds: str | None,
+    tls: TlsFiles | None,
+) -> tuple[int, str | None]:
     """Take an address for other processes to serve.
 
     Returns:
         The descriptor of the socket, which is the caller's, and the path of a Unix socket.
 
     Raises:
+        ConfigurationError: If an option cannot hold.
         OSError: If the address cannot be taken.
     """

@@ -9,12 +9,14 @@ import os
 import signal
 
 _VARIABLE = "SNODO_WORKER"
+# Seconds that calls may take to finish at the end, where no limit says otherwise.
+DRAINING = 10.0
 
 
 class Worker:
     """One of the processes."""
 
-    __slots__ = ("count", "folder", "index", "parent", "report", "socket")
+    __slots__ = ("count", "folder", "index", "parent", "report", "secret", "socket")
 
     index: int
     """Which, from 0."""
@@ -28,9 +30,18 @@ class Worker:
     """Its process id. This process ends when that is gone."""
     folder: str
     """Where they reach each other."""
+    secret: str
+    """What all of them seal with where nobody has named a secret; empty if somebody has."""
 
     def __init__(
-        self, index: int, count: int, socket: int, report: int, parent: int, folder: str
+        self,
+        index: int,
+        count: int,
+        socket: int,
+        report: int,
+        parent: int,
+        folder: str,
+        secret: str,
     ) -> None:
         self.index = index
         self.count = count
@@ -38,15 +49,23 @@ class Worker:
         self.report = report
         self.parent = parent
         self.folder = folder
+        self.secret = secret
 
     def environment(self) -> dict[str, str]:
         """Give the variables of a process that is to be this one."""
         numbers = (self.index, self.count, self.socket, self.report, self.parent)
-        return {**os.environ, _VARIABLE: ":".join([*map(str, numbers), self.folder])}
+        said = ":".join([*map(str, numbers), self.secret, self.folder])
+        return {**os.environ, _VARIABLE: said}
 
-    def tell(self, lines: list[tuple[str, bool]]) -> None:
-        """Tell the parent what is served: lines for people, and whether each is a warning."""
+    def tell(self, lines: list[tuple[str, bool]], draining: float) -> None:
+        """Tell the parent what is served.
+
+        Args:
+            lines: For people, and whether each is a warning.
+            draining: Seconds that calls may take to finish when this process is told to end.
+        """
         text = "".join(f"{'!' if warning else ' '}{line}\n" for line, warning in lines)
+        text = f"{draining}\n{text}"
         try:
             os.write(self.report, text.encode("utf-8", "backslashreplace"))
             os.close(self.report)
@@ -54,23 +73,42 @@ class Worker:
             pass  # the parent is gone, which is noticed elsewhere
 
 
-def heard(said: bytes) -> list[tuple[str, bool]]:
+def heard(said: bytes) -> tuple[list[tuple[str, bool]], float]:
     """Read what `Worker.tell` wrote."""
-    lines = said.decode(errors="replace").splitlines()
-    return [(line[1:], line.startswith("!")) for line in lines]
+    draining, *lines = said.decode(errors="replace").splitlines()
+    return [(line[1:], line.startswith("!")) for line in lines], float(draining)
+
+
+_shared_secret = ""
+
+
+def shared_secret() -> str | None:
+    """Give what the workers seal with where nobody has named a secret; None if this is none."""
+    return _shared_secret or None
 
 
 def taken() -> Worker | None:
     """Give what this process was told, once; None if it serves alone.
 
     Ctrl-C reaches every process of a terminal; from here on it is the parent's affair alone.
+
+    Raises:
+        ValueError: If that was not said to this process.
     """
+    global _shared_secret
     said = os.environ.pop(_VARIABLE, None)
     if said is None:
         return None
-    index, count, socket, report, parent, folder = said.split(":", 5)
-    worker = Worker(int(index), int(count), int(socket), int(report), int(parent), folder)
-    for descriptor in (worker.socket, worker.report):
-        os.set_inheritable(descriptor, False)
+    try:
+        *numbers, secret, folder = said.split(":", 6)
+        index, count, socket, report, parent = map(int, numbers)
+        if parent != os.getppid():
+            raise ValueError
+        for descriptor in (socket, report):
+            os.set_inheritable(descriptor, False)
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(f"{_VARIABLE} is set by snodo for its own workers: unset it") from None
+    worker = Worker(index, count, socket, report, parent, folder, secret)
+    _shared_secret = secret
     signal.signal(signal.SIGINT, lambda _number, _frame: None)
     return worker

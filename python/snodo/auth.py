@@ -6,7 +6,8 @@ none that are good is answered with 401 and what would be asked for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from copy import copy
+from dataclasses import dataclass, field
 from hashlib import sha256
 from hmac import compare_digest
 from types import MappingProxyType
@@ -31,7 +32,7 @@ class Component:
         uri: A resource's URI, or a template's text; None for the others.
         requested_uri: The URI asked for, where a template is read or a resource is to be watched;
             None otherwise.
-        metadata: The declared ``_meta``, which cannot be changed.
+        metadata: The declared ``_meta``, which cannot be changed: its lists are tuples here.
     """
 
     kind: Literal["tool", "prompt", "resource", "resource_template"]
@@ -42,10 +43,21 @@ class Component:
 
     def __post_init__(self) -> None:
         """Keep what was declared from being changed."""
-        object.__setattr__(self, "metadata", MappingProxyType(dict(self.metadata)))
+        object.__setattr__(self, "metadata", _frozen(self.metadata))
 
     def _requested(self, uri: str) -> Component:
-        return replace(self, requested_uri=uri)
+        asked = copy(self)
+        object.__setattr__(asked, "requested_uri", uri)
+        return asked
+
+
+def _frozen(value: Any) -> Any:
+    """Give the same where nothing can be changed, however deep: every request is asked about it."""
+    if isinstance(value, (dict, MappingProxyType)):
+        return MappingProxyType({key: _frozen(member) for key, member in value.items()})
+    if isinstance(value, (list, tuple)):
+        return tuple(_frozen(entry) for entry in value)
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +107,12 @@ class Refusal(Exception):
         Args:
             status: 401 for somebody unknown, 403 for somebody known who may not come in.
             challenge: The ``WWW-Authenticate`` header; 401 needs one.
-            message: One sentence; None for a plain one.
+            message: One sentence of at most 1,000 characters; None for a plain one.
 
         Raises:
             TypeError: If ``challenge`` or ``message`` is no string.
-            ValueError: If ``status`` is another one, or the challenge cannot be a header.
+            ValueError: If ``status`` is another one, the challenge cannot be a header, or the
+                message is longer or has control characters.
         """
         if status not in _MESSAGES:
             raise ValueError("Refusal status must be 401 or 403")
@@ -113,6 +126,8 @@ class Refusal(Exception):
             raise ValueError("Refusal challenge must be printable ASCII, as a header is")
         if message is not None and not isinstance(message, str):
             raise TypeError(f"Refusal message must be a string, not {type(message).__name__}")
+        if message is not None and not (len(message) <= 1000 and message.isprintable()):
+            raise ValueError("Refusal message must be one line of at most 1000 characters")
         super().__init__(status, challenge, message)
         self.status = status
         self.challenge = challenge

@@ -140,7 +140,16 @@ def _switch(text: str) -> bool:
 
 
 def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:  # a variable that nobody set, in the place of a name
+        raise ValueError("expected a name, got nothing")
+    return names
+
+
+def _text(text: str) -> str:
+    if not text:
+        raise ValueError("expected a value, got nothing")
+    return text
 
 
 def _number(lowest: int, highest: int) -> Callable[[str], int]:
@@ -170,7 +179,7 @@ def _path(text: str) -> str:
 _DEBUG = _Flag("--debug", False, _switch, "show exceptions of tools to the client, and tracebacks")
 _SERVE_FLAGS = (
     _Flag("--stdio", False, _switch, "serve on standard input and output instead of HTTP"),
-    _Flag("--host", "127.0.0.1", str, "address to bind (127.0.0.1)", metavar="ADDRESS"),
+    _Flag("--host", "127.0.0.1", _text, "address to bind (127.0.0.1)", metavar="ADDRESS"),
     _Flag("--port", 8000, _number(0, 65535), "port to bind, 0 for any (8000)", metavar="N"),
     _Flag("--path", "/mcp", _path, "path of the endpoint (/mcp)", metavar="PATH"),
     _Flag("--threads", None, _number(1, 10_000), "most threads for plain functions", metavar="N"),
@@ -205,20 +214,22 @@ _SERVE_FLAGS = (
         "folder to watch in place of the target's; repeatable",
         metavar="FOLDER",
     ),
-    _Flag("--uds", None, str, "Unix socket to serve on, in place of host and port", metavar="PATH"),
-    _Flag("--ssl-certfile", None, str, "certificate in PEM form: serves https", metavar="FILE"),
-    _Flag("--ssl-keyfile", None, str, "its private key, if in another file", metavar="FILE"),
+    _Flag(
+        "--uds", None, _text, "Unix socket to serve on, in place of host and port", metavar="PATH"
+    ),
+    _Flag("--ssl-certfile", None, _text, "certificate in PEM form: serves https", metavar="FILE"),
+    _Flag("--ssl-keyfile", None, _text, "its private key, if in another file", metavar="FILE"),
     _Flag(
         "--ssl-keyfile-password",
         None,
-        str,
+        _text,
         "what opens the key; better said by the variable",
         metavar="TEXT",
     ),
     _Flag(
         "--ssl-ca-certs",
         None,
-        str,
+        _text,
         "certificates of authorities: clients need one of theirs",
         metavar="FILE",
     ),
@@ -238,7 +249,10 @@ _SERVE_FLAGS = (
 def _serve(options: argparse.Namespace) -> int:
     from . import _worker
 
-    worker = _worker.taken()
+    try:
+        worker = _worker.taken()
+    except ValueError as error:
+        raise _Misuse(str(error)) from None
     flags = {flag.name: flag.value(options) for flag in _SERVE_FLAGS}
     _refuse_mixtures(options, flags)
     if worker is None and (flags["workers"] > 1 or flags["reload"]):
@@ -264,7 +278,7 @@ def _serve(options: argparse.Namespace) -> int:
         if exposed is not None:
             lines.append((exposed, True))
         if worker is not None:
-            worker.tell(lines)
+            worker.tell(lines, server._limits.get("drain_timeout", _worker.DRAINING))
             return
         for line, warning in lines:
             log.say(line, warning=warning)
@@ -343,6 +357,7 @@ def _flag(name: str) -> str:
 def _serve_by_others(options: argparse.Namespace, flags: dict[str, Any]) -> int:
     """Let other processes serve, and watch over them."""
     from . import _fleet, _logging
+    from ._serving import tls_files
 
     target = Target(options.target)
     watcher = None
@@ -356,11 +371,21 @@ def _serve_by_others(options: argparse.Namespace, flags: dict[str, Any]) -> int:
         return _fleet.serve(
             options.command_line,
             flags["workers"],
-            host=flags["host"],
-            port=flags["port"],
-            uds=flags["uds"],
             log=log,
             watcher=watcher,
+            host=flags["host"],
+            port=flags["port"],
+            path=flags["path"],
+            allowed_hosts=flags["allow_host"] or [],
+            allowed_origins=flags["allow_origin"] or [],
+            legacy_sse=flags["legacy_sse"],
+            uds=flags["uds"],
+            tls=tls_files(
+                flags["ssl_certfile"],
+                flags["ssl_keyfile"],
+                flags["ssl_keyfile_password"],
+                flags["ssl_ca_certs"],
+            ),
         )
     except OSError as error:
         return _cannot_serve(error, flags)

@@ -147,6 +147,15 @@ def test_what_a_policy_is_told_cannot_be_changed() -> None:
         component.metadata["x"] = 2  # type: ignore[index]
     assert component == auth.Component("tool", "a", metadata={"x": 1})
     assert hash(component) == hash(auth.Component("tool", "a"))
+    declared = {"roles": ["clerk"], "more": {"deep": [{"x": []}]}}
+    component = auth.Component("resource", "a", "x://a", metadata=declared)
+    declared["roles"].append("me")  # type: ignore[attr-defined]
+    for one in (component, component._requested("x://b")):
+        assert one.metadata["roles"] == ("clerk",)
+        assert "append" not in dir(one.metadata["more"]["deep"][0]["x"])
+        with pytest.raises(TypeError):
+            one.metadata["more"]["deep"][0]["x"] = 1
+    assert component.requested_uri is None
 
 
 def asked(**headers: str) -> auth.Request:
@@ -228,6 +237,8 @@ def test_what_is_no_header_is_refused(header: Any) -> None:
         ({"challenge": " "}, ValueError),
         ({"challenge": 5}, TypeError),
         ({"message": 5}, TypeError),
+        ({"message": "a\r\nb"}, ValueError),
+        ({"message": "a" * 1001}, ValueError),
     ],
 )
 def test_what_is_no_refusal_is_refused(options: Any, error: type[Exception]) -> None:
@@ -241,7 +252,21 @@ def test_a_refusal_says_what_it_tells() -> None:
     assert auth.Refusal(message="Go away").message == "Go away"
 
 
-@pytest.mark.parametrize("said", ["", "  ", '{"a":'])
+BAD = [
+    "",
+    "  ",
+    '""',
+    '{"a":',
+    '{"a":NaN}',
+    '{"a":1e999}',
+    '{"a":1,"a":2}',
+    "x" * 16_385,
+    "\udcff",
+    '"\\ud800"',
+]
+
+
+@pytest.mark.parametrize("said", BAD, ids=range(len(BAD)))
 def test_the_principal_of_a_pipe_is_said_or_not(said: str, monkeypatch: Any) -> None:
     from snodo import _options
 

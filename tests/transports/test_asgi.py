@@ -622,13 +622,16 @@ class TestByHand:
         assert reply.status == 200
         assert reply.headers["access-control-allow-origin"] == "https://app.example"
 
-    def test_an_identity_that_is_not_json_is_a_fault(
-        self, demo: Server, caplog: pytest.LogCaptureFixture
+    @pytest.mark.parametrize(
+        "said", [object(), "", False, True, 0, 7, ["ada"], {"a": object()}, "a" * 16_385]
+    )
+    def test_an_identity_that_can_be_none_is_a_fault(
+        self, demo: Server, caplog: pytest.LogCaptureFixture, said: object
     ) -> None:
-        reply = asyncio.run(ask(demo.asgi(), scope(state={"mcp_auth": object()})))
+        reply = asyncio.run(ask(demo.asgi(), scope(state={"mcp_auth": said})))
         assert reply.status == 500
         assert reply.json()["error"] == {"code": -32603, "message": "Internal error"}
-        assert "mcp_auth is not JSON" in caplog.text
+        assert "mcp_auth is no principal" in caplog.text
 
     def test_one_application_serves_many_loops(self, demo: Server) -> None:
         app = demo.asgi()

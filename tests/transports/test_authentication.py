@@ -38,6 +38,13 @@ numbers = itertools.count(1)
 seen = []
 
 
+def turned(request):
+    person = [("user", "ada"), ("roles", {"a": 1, "b": 2})]
+    if request.headers["authorization"].endswith("back"):
+        person = [("roles", {"b": 2, "a": 1}), ("user", "ada")]
+    return dict(person)
+
+
 def told(request):
     seen.append([next(numbers), request.method, request.path, dict(request.headers), request.peer])
     token = request.headers.get("authorization", "").removeprefix("Bearer ")
@@ -262,6 +269,34 @@ def test_it_is_asked_before_the_body_is_read(guard: Guard) -> None:
         assert exchange(server, head("POST", server.path, body, {**wrong}) + body).status == 401
 
 
+@pytest.mark.parametrize(
+    ("wrong", "status"),
+    [
+        ({}, 401),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Authorization": "Bearer ada-key", "Content-Type": "text/plain"}, 415),
+    ],
+)
+def test_a_refusal_says_whether_the_connection_goes_on(
+    guard: Guard, wrong: dict[str, str | None], status: int
+) -> None:
+    server = guard("auth.bearer(KNOWN)")
+    body = b"{}"
+    with server.connect() as connection:
+        for _ in range(3):  # a small one that comes is read
+            connection.sendall(head("POST", server.path, body, wrong))
+            connection.sendall(body)
+            reply = read_reply(connection)
+            assert reply.status == status
+            assert "connection" not in reply.headers
+    for late in ({"Content-Length": "2"}, {"Content-Length": "4000000"}):
+        with server.connect() as connection:
+            connection.sendall(head("POST", server.path, b"", {**wrong, **late}))
+            reply = read_reply(connection)
+            assert reply.status == status
+            assert reply.headers["connection"] == "close"
+
+
 def test_host_and_origin_come_first_and_what_is_beside_is_open(guard: Guard) -> None:
     server = guard("told")
     ask(server, "bob-key", "heard")
@@ -327,6 +362,14 @@ def test_a_session_is_of_whoever_opened_it(guard: Guard, revision: str) -> None:
     ada = {**bob, "Authorization": "Bearer ada-key"}
     assert exchange(server, head("DELETE", server.path, headers=ada)).status == 204
     assert post("ada-key").status == 404
+
+
+def test_a_principal_is_the_same_whatever_the_order_of_its_members(guard: Guard) -> None:
+    server = guard("turned")
+    headers = session_of(server, "forth", "2025-11-25")
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode()
+    for token in ("forth", "back", "forth"):
+        assert server.post(body, {**headers, "Authorization": f"Bearer {token}"}).status == 200
 
 
 def test_a_post_box_is_of_whoever_opened_it(guard: Guard) -> None:

@@ -238,7 +238,7 @@ def test_a_queued_call_that_is_cancelled_never_runs(write_app: Callable[[str], P
 
     @server.tool
     def wait(name: str) -> str:
-        print("runs", name, file=sys.stderr, flush=True)
+        print(f"runs {name}", file=sys.stderr, flush=True)
         gate.wait(1)
         return name
     """

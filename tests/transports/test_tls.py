@@ -157,6 +157,20 @@ def test_a_signal_lets_calls_finish(start: Callable[..., TlsServer]) -> None:
     assert server.wait(5) == 0
 
 
+@pytest.mark.parametrize("said", [b"", b"\x16\x03\x01"])
+def test_half_a_handshake_does_not_hold_the_end(
+    start: Callable[..., TlsServer], said: bytes
+) -> None:
+    server = start()
+    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+        connection.sendall(said)
+        # The next one is accepted after it.
+        assert server.send().status == 200
+        server.signal(signal.SIGTERM)
+        # A handshake may take ten seconds.
+        assert server.wait(5) == 0
+
+
 def test_workers_speak_it_too(start: Callable[..., TlsServer]) -> None:
     server = start(*PLAIN, "--workers", "2")
     assert server.send().status == 200
@@ -225,11 +239,13 @@ def test_clients_need_a_certificate_where_authorities_are_named(
         ((*PLAIN, "--stdio"), "--ssl-certfile is for HTTP"),
     ],
 )
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_files_that_are_no_use_are_named(options: tuple[str, ...], said: str, workers: str) -> None:
-    if "--stdio" in options and workers != "1":
+@pytest.mark.parametrize("how", [(), ("--workers", "2"), ("--reload",)])
+def test_files_that_are_no_use_are_named(
+    options: tuple[str, ...], said: str, how: tuple[str, ...]
+) -> None:
+    if "--stdio" in options and how:
         return
-    text = refusal(*options, "--workers", workers)
+    text = refusal(*options, *how)
     assert said in text
     assert "BEGIN" not in text.replace("-----BEGIN CERTIFICATE-----", "").replace(
         "-----BEGIN PRIVATE KEY-----", ""

@@ -108,10 +108,11 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     assert "nowhere" in refusal(tmp_path / "nowhere" / "x.sock")
 
 
+@pytest.mark.parametrize("options", [(), ("--workers", "2"), ("--reload",)])
 def test_the_file_of_a_later_server_is_not_taken_along(
-    start: Callable[..., Process], path: Path
+    start: Callable[..., Process], path: Path, options: tuple[str, ...]
 ) -> None:
-    first = start()
+    first = start(*options)
     path.unlink()
     start()
     first.signal(signal.SIGTERM)
@@ -170,3 +171,10 @@ def test_serve_takes_it_too(path: Path) -> None:
         finally:
             server.kill()
             path.unlink(missing_ok=True)
+
+
+def test_a_path_has_to_have_a_name() -> None:
+    from snodo import ConfigurationError, Server
+
+    with pytest.raises(ConfigurationError, match="needs a path"):
+        Server("echo", version="1").run("http", uds="")

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -14,8 +15,10 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -121,6 +124,16 @@ def is_alive(pid: int) -> bool:
     return status not in "ZX"
 
 
+def stop(pid: int) -> None:
+    """Lets it stand still, each of its threads."""
+    os.kill(pid, signal.SIGSTOP)
+    stats = list(Path(f"/proc/{pid}/task").glob("*/stat"))
+    wait_until(
+        lambda: all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in stats),
+        f"{pid} standing still",
+    )
+
+
 def none_is_alive(pids: set[int]) -> bool:
     return not any(map(is_alive, pids))
 
@@ -173,6 +186,13 @@ def serve(write_app: Callable[[str], Path]) -> Iterator[Callable[..., HttpServer
         left = children(server) if server.popen.poll() is None else set()
         server.close()
         wait_until(partial(none_is_alive, left), "the end of all workers", 10)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """For sockets, whose names have little room."""
+    with TemporaryDirectory(dir="/tmp") as folder:
+        yield Path(folder)
 
 
 def begin(server: HttpServer, tool: str, arguments: dict[str, Any]) -> socket.socket:
@@ -270,6 +290,10 @@ def test_an_address_in_use_is_told_before_anything_is_started(
         (("--workers", "0"), "--workers: expected a whole number from 1 to 256"),
         (("--workers", "257"), "--workers: expected a whole number from 1 to 256"),
         (("--workers", "2", "--path", "mcp"), "--path: expected a path"),
+        (("--host", ""), "--host: expected a value, got nothing"),
+        (("--uds", ""), "--uds: expected a value, got nothing"),
+        (("--ssl-certfile", ""), "--ssl-certfile: expected a value, got nothing"),
+        (("--allow-host", ""), "--allow-host: expected a name, got nothing"),
     ],
 )
 def test_flags_that_exclude_each_other_are_named(
@@ -283,6 +307,66 @@ def test_flags_that_exclude_each_other_are_named(
     )
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
     assert done.stderr.startswith(f"snodo: {said}")
+
+
+@pytest.mark.parametrize("options", [("--workers", "2"), ("--reload",)])
+def test_an_option_that_cannot_hold_is_told_before_anything_is_started(
+    write_app: Callable[[str], Path], options: tuple[str, ...]
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "snodo", "serve", write_app("raise ValueError('imported')"),
+         "--port=0", "--allow-origin=app.example/x", *options],
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "app.example/x" in done.stderr
+
+
+def test_a_worker_that_the_others_cannot_reach_does_not_serve(
+    write_app: Callable[[str], Path], folder: Path
+) -> None:
+    source = f"import pathlib\nfor it in pathlib.Path({str(folder)!r}).iterdir(): it.rmdir()\n{APP}"
+    done = subprocess.run(
+        [sys.executable, "-m", "snodo", "serve", write_app(source), "--port=0", "--workers=2"],
+        env=os.environ | {"TMPDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "cannot listen on" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "said", ["", "x", "1:2:3", "0:2:999:998:{parent}::/tmp", "0:2:0:1:1::/tmp"]
+)
+def test_a_variable_of_another_process_is_refused(
+    write_app: Callable[[str], Path], said: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "snodo", "serve", write_app(APP), "--port=0"],
+        env=os.environ | {"SNODO_WORKER": said.format(parent=os.getpid())},
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "SNODO_WORKER" in done.stderr
+
+
+def test_one_that_cannot_start_does_not_hide_what_is_served(
+    serve: Callable[..., HttpServer], tmp_path: Path
+) -> None:
+    lock = tmp_path / "lock"
+    source = (
+        f"import fcntl\nlock = open({str(lock)!r}, 'w')\n"
+        f"fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)\n{APP}"
+    )
+    server = serve(source, "--workers", "2")
+    assert "http://" in server.log()
+    assert pid_of(server) in children(server)
 
 
 # Dying
@@ -360,12 +444,16 @@ def test_what_fails_at_its_start_again_and_again_is_started_ever_more_rarely(
     assert server.popen.poll() is None
 
 
-def test_nothing_outlives_a_parent_that_was_killed(serve: Callable[..., HttpServer]) -> None:
-    server = serve()
+def test_nothing_outlives_a_parent_that_was_killed(
+    serve: Callable[..., HttpServer], folder: Path
+) -> None:
+    server = serve(env={"TMPDIR": str(folder)})
     workers = reached(server)
+    assert list(folder.glob("snodo-*"))
     server.signal(signal.SIGKILL)
     server.wait(5)
     wait_until(partial(none_is_alive, workers), "the end of all workers", 15)
+    assert not list(folder.glob("snodo-*"))
     with pytest.raises(OSError):
         server.connect(1)
 
@@ -395,6 +483,40 @@ def test_one_signal_drains_all(serve: Callable[..., HttpServer], number: int, gr
     assert "takes its place" not in server.log()
     with pytest.raises(OSError):
         server.connect(1)
+
+
+def test_one_that_hangs_is_killed_in_the_end(serve: Callable[..., HttpServer]) -> None:
+    server = serve(APP.replace("limits={", 'limits={"drain_timeout": 0.5, '))
+    victim = reached(server).pop()
+    stop(victim)
+    server.signal(signal.SIGTERM)
+    assert server.wait(15) == 0
+    assert f"worker {victim} hangs" in server.log()
+    assert not is_alive(victim)
+
+
+def test_a_session_whose_worker_hangs_is_told_so(serve: Callable[..., HttpServer]) -> None:
+    server = serve(APP, "--workers", "2")
+    session = HttpHandshake(server, "2025-11-25")
+    call = {"name": "pid", "arguments": {}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
+    with session.converse(message) as conversation:
+        (answer,) = conversation.rest()[1:]
+    victim = int(answer["result"]["content"][0]["text"])
+    stop(victim)
+    body = json.dumps(message).encode()
+    connections = [server.connect(60) for _ in range(6)]
+    try:
+        # Those that come to the other worker are answered; the rest wait for the one that hangs.
+        for connection in connections:
+            connection.sendall(head("POST", server.path, body, session.headers) + body)
+        ready, _, _ = select.select(connections, [], [], 60)
+        assert read_reply(ready[0]).status == 504
+    finally:
+        os.kill(victim, signal.SIGCONT)
+        for connection in connections:
+            connection.close()
+    server.wait_for_log("hangs")
 
 
 def test_what_was_handed_over_is_drained_too(serve: Callable[..., HttpServer]) -> None:
@@ -542,6 +664,52 @@ def test_nobody_but_a_worker_says_who_sends_a_request(shared: HttpServer) -> Non
     assert set(texts) == {"None"}
 
 
+def test_as_many_headers_come_through_as_a_client_may_send(shared: HttpServer) -> None:
+    session = HttpHandshake(shared, "2025-11-25")
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "pid"}}
+    body = json.dumps(message).encode()
+    own = head("POST", shared.path, body, session.headers).count(b": ")
+    more = {f"X-{number}": "x" for number in range(101 - own)}
+    for _ in range(WORKERS * 3):
+        assert shared.post(body, session.headers | more).status == 431
+    more.popitem()
+    for _ in range(WORKERS * 3):
+        assert shared.post(body, session.headers | more).status == 200
+
+
+def test_a_session_takes_what_all_workers_let_in(serve: Callable[..., HttpServer]) -> None:
+    server = serve(APP.replace("limits={", 'limits={"connections": 8, '))
+    reached(server)
+    session = HttpHandshake(server, "2025-11-25")
+    call = {"name": "pause", "arguments": {"seconds": 60}}
+    connections: list[socket.socket] = []
+
+    def more_than_one_lets_in() -> bool:
+        message = {"jsonrpc": "2.0", "id": len(connections), "method": "tools/call", "params": call}
+        body = json.dumps(message).encode()
+        connections.append(server.connect())
+        with suppress(OSError):  # that worker had eight already
+            connections[-1].sendall(head("POST", server.path, body, session.headers) + body)
+        return server.log().count("pause begins") > 8
+
+    try:
+        wait_until(more_than_one_lets_in, "more calls than one worker has clients", 20)
+        for connection in connections:
+            with suppress(OSError):
+                begun = connection.recv(100, socket.MSG_DONTWAIT)
+                assert not begun or begun.startswith(b"HTTP/1.1 200"), begun
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def test_a_secret_that_was_made_up_is_for_workers_alone(serve: Callable[..., HttpServer]) -> None:
+    tool = "\n@server.tool\ndef names() -> str:\n    return str(sorted(os.environ))\n"
+    server = serve(APP + tool, "--workers", "2")
+    reply = server.send(request("tools/call", {"name": "names", "arguments": {}}))
+    assert "SNODO" not in reply.json()["result"]["content"][0]["text"]
+
+
 @pytest.mark.parametrize(
     ("headers", "length", "status"),
     [
@@ -633,16 +801,6 @@ def test_what_one_worker_sealed_the_others_open(serve: Callable[..., HttpServer]
         assert name == "Ada"
         crossed += first != last
     assert crossed, "both rounds always came to one worker"
-    secret = {
-        dict(
-            line.split(b"=", 1)
-            for line in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-            if line
-        ).get(b"SNODO_SECRET")
-        for pid in children(server)
-    }
-    assert len(secret) == 1
-    assert len(secret.pop() or b"") >= 32
 
 
 def test_an_event_reaches_the_listeners_of_every_worker(shared: HttpServer) -> None:

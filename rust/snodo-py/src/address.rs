@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
-use snodo_server::bind::BindError;
+use snodo_server::bind::{self, BindError, HttpOptions};
 use snodo_server::fleet::Worker;
 use snodo_server::hub::Hub;
 use snodo_server::listener::{Address, BoundSocket};
@@ -17,17 +17,33 @@ use crate::settings::configuration_error;
 /// Takes an address for other processes to serve: its file descriptor, which is the caller's from here
 /// on, and the path of the socket if that is a file.
 #[pyfunction]
-#[pyo3(signature = (*, host, port, uds))]
+#[pyo3(signature = (*, host, port, path, allowed_hosts, allowed_origins, legacy_sse, uds, tls))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "keywords of a Python call, taken apart here only"
+)]
 pub(crate) fn listen(
     py: Python<'_>,
-    host: &str,
+    host: String,
     port: u16,
+    path: String,
+    allowed_hosts: Vec<String>,
+    allowed_origins: Vec<String>,
+    legacy_sse: bool,
     uds: Option<PathBuf>,
+    tls: Option<PyTlsFiles>,
 ) -> PyResult<(i32, Option<OsString>)> {
-    let bound = py.detach(|| match uds {
-        Some(path) => BoundSocket::unix(&path),
-        None => BoundSocket::tcp(host, port),
-    });
+    let options = HttpOptions {
+        host,
+        port,
+        path,
+        allowed_hosts,
+        allowed_origins,
+        legacy_sse,
+        uds,
+        tls: tls.map(TlsFiles::from),
+    };
+    let bound = py.detach(|| bind::listen(&options));
     let bound = bound.map_err(|error| bind_error(py, error))?;
     let path = match bound.address() {
         Address::Unix(path) => Some(path.clone()),
@@ -45,6 +61,7 @@ pub(crate) fn bind_error(py: Python<'_>, error: BindError) -> PyErr {
         | BindError::Taken(_)
         | BindError::Metrics(_)
         | BindError::UnixTls
+        | BindError::NoPath
         | BindError::Tls(_)
         | BindError::Entry(_) => configuration_error(py, error),
         _ => PyOSError::new_err(error.to_string()),
@@ -76,7 +93,7 @@ impl From<PyTlsFiles> for TlsFiles {
 pub(crate) struct PyWorker {
     index: u8,
     count: u16,
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     socket: i32,
     pub(crate) parent: u32,
 }

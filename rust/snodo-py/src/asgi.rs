@@ -20,6 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
+use crate::authenticating::{self, PRINCIPAL};
 use crate::convert::encode;
 use crate::lane::EventLoopLane;
 use crate::log;
@@ -331,8 +332,8 @@ fn read_head(scope: &Bound<'_, PyDict>) -> PyResult<Head> {
         closes: text(intern!(py, "http_version"))?.starts_with('1'),
         loopback: is_loopback(given(intern!(py, "server"))?)?,
         peer: given(intern!(py, "client"))?.and_then(|client| address(&client)),
-        principal: verified(state.as_ref(), "mcp_auth")?,
-        scope: verified(state.as_ref(), "mcp_cancellation_scope")?,
+        principal: identity(state.as_ref())?,
+        scope: requests(state.as_ref())?,
     })
 }
 
@@ -360,14 +361,24 @@ fn address(client: &Bound<'_, PyAny>) -> Option<SocketAddr> {
     Some(SocketAddr::new(host, port.extract().ok()?))
 }
 
-/// What the host has put in the state of the request after it verified it.
-fn verified(state: Option<&Bound<'_, PyAny>>, name: &'static str) -> PyResult<Option<Json>> {
-    let Some(state) = state else { return Ok(None) };
-    let value = match state.cast::<PyDict>() {
-        Ok(state) => state.get_item(name)?,
-        Err(_) => state.getattr_opt(name)?,
+/// Who the host says it is. What cannot be a principal is more likely a check that failed (`user and
+/// user.id`), and nobody's identity.
+fn identity(state: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Json>> {
+    let Some(said) = kept(state, "mcp_auth")? else {
+        return Ok(None);
     };
-    let Some(value) = value.filter(|value| !value.is_none()) else {
+    match authenticating::principal(&said) {
+        Some(principal) => Ok(Some(principal)),
+        None => Err(PyTypeError::new_err(format!(
+            "mcp_auth is no principal: {PRINCIPAL}, or None"
+        ))),
+    }
+}
+
+/// Which requests the host says belong together.
+fn requests(state: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Json>> {
+    let name = "mcp_cancellation_scope";
+    let Some(value) = kept(state, name)? else {
         return Ok(None);
     };
     let limits = Limits::default();
@@ -375,4 +386,17 @@ fn verified(state: Option<&Bound<'_, PyAny>>, name: &'static str) -> PyResult<Op
     let text = encode(&value, limits.result_bytes).map_err(|why| refused(why.to_string()))?;
     let value = json::parse(&text, &limits).map_err(|why| refused(why.to_string()))?;
     Ok(Some(value))
+}
+
+/// What the host has put in the state of the request after it verified it.
+fn kept<'py>(
+    state: Option<&Bound<'py, PyAny>>,
+    name: &'static str,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(state) = state else { return Ok(None) };
+    let value = match state.cast::<PyDict>() {
+        Ok(state) => state.get_item(name)?,
+        Err(_) => state.getattr_opt(name)?,
+    };
+    Ok(value.filter(|value| !value.is_none()))
 }

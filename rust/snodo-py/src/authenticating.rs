@@ -148,31 +148,36 @@ fn read(said: &Bound<'_, PyAny>) -> Verdict {
     if refusal.unwrap_or(false) {
         return Err(denial(said).unwrap_or(Denial::Invalid));
     }
-    let is_text = said
-        .cast::<PyString>()
-        .is_ok_and(|text| text.len().is_ok_and(|len| len > 0));
-    if is_text || said.is_instance_of::<PyDict>() {
-        match encode(said, PRINCIPAL_BYTES) {
-            Ok(text) if text.len() <= PRINCIPAL_BYTES => {
-                if let Ok(principal @ (Json::String(_) | Json::Object(_))) =
-                    json::parse(&text, &Limits::default())
-                {
-                    return Ok(Principal(principal));
-                }
-            }
-            _ => {}
-        }
+    if let Some(principal) = principal(said) {
+        return Ok(Principal(principal));
     }
     let kind = said
         .get_type()
         .name()
         .map_or_else(|_| String::new(), |name| name.to_string());
-    let text = format!(
-        "authenticate gave {kind} for a principal: it must be a string that is not empty, or a dict \
-         of JSON values of at most {PRINCIPAL_BYTES} bytes; None refuses"
-    );
+    let text = format!("authenticate gave {kind} for a principal: {PRINCIPAL}; None refuses");
     let _ = imports::tell(py).and_then(|tell| tell.call1((40, text)));
     Err(Denial::Invalid)
+}
+
+/// What a principal is.
+pub(crate) const PRINCIPAL: &str =
+    "it must be a string that is not empty, or a dict of JSON values of at most 16384 bytes";
+
+/// The principal that this is, if it can be one.
+pub(crate) fn principal(said: &Bound<'_, PyAny>) -> Option<Json> {
+    let is_text = said
+        .cast::<PyString>()
+        .is_ok_and(|text| text.len().is_ok_and(|len| len > 0));
+    if !is_text && !said.is_instance_of::<PyDict>() {
+        return None;
+    }
+    let text = encode(said, PRINCIPAL_BYTES).ok()?;
+    if text.len() > PRINCIPAL_BYTES {
+        return None;
+    }
+    let principal = json::parse(&text, &Limits::default()).ok()?;
+    matches!(principal, Json::String(_) | Json::Object(_)).then_some(principal)
 }
 
 fn denial(refusal: &Bound<'_, PyAny>) -> PyResult<Denial> {

@@ -1,9 +1,10 @@
 //! The frozen class that Python builds, asks and serves.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::FromRawFd;
+use std::os::unix::process::parent_id;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +24,7 @@ use snodo_server::handler::Handler;
 use snodo_server::service::{Prepared, Service};
 use snodo_server::tls::TlsFiles;
 use snodo_server::transport::serve_stdio;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::address::{PyTlsFiles, PyWorker, bind_error};
@@ -283,6 +285,7 @@ impl PyRuntime {
             tls: tls.map(TlsFiles::from),
         };
         let parent = worker.as_ref().map(|worker| worker.parent);
+        let folder = worker.as_ref().map(|worker| worker.folder.clone());
         let hub = Options(self.options.bind(py)).hub()?;
         let server = py.detach(|| match worker {
             None => HttpServer::bind(self.service.clone(), &options),
@@ -298,12 +301,7 @@ impl PyRuntime {
         let owner = parent.map_or(Owner::Signals, |_| Owner::Parent);
         let patience = Patience::draining(drain, owner);
         PyServing::start(py, Some(url), signals.then_some(patience), move |stop| {
-            server.serve(async move {
-                tokio::select! {
-                    () = stopped(stop) => {}
-                    () = orphaned_by(parent.unwrap_or_default()), if parent.is_some() => {}
-                }
-            })
+            serve_and_leave(server, stop, parent.zip(folder))
         })
     }
 
@@ -342,6 +340,30 @@ impl PyRuntime {
 }
 
 /// Who is at the other end, as JSON.
+/// Serves until told to stop, or until the parent is gone; that one would have removed the folder, so who
+/// is the last in it does.
+async fn serve_and_leave(
+    server: HttpServer,
+    stop: watch::Receiver<bool>,
+    parent: Option<(u32, PathBuf)>,
+) -> io::Result<()> {
+    let Some((parent, folder)) = parent else {
+        return server.serve(stopped(stop)).await;
+    };
+    let ended = server.serve(async move {
+        tokio::select! {
+            () = stopped(stop) => {}
+            () = orphaned_by(parent) => {}
+        }
+    });
+    let ended = ended.await;
+    if parent_id() != parent {
+        // Refused while others are in it.
+        let _ = fs::remove_dir(folder);
+    }
+    ended
+}
+
 fn principal(text: Option<&[u8]>) -> PyResult<Option<Json>> {
     let parsed = text.map(|text| json::parse(text, &Limits::default()));
     let parsed = parsed.transpose();

@@ -85,6 +85,9 @@ pub enum BindError {
     /// Something else is at the path of a Unix socket.
     #[error("{0} is there already and is no socket: --uds takes another path")]
     NoSocket(String),
+    /// A Unix socket without a path.
+    #[error("a Unix socket needs a path: --uds takes one")]
+    NoPath,
     /// TLS on a Unix socket.
     #[error("a Unix socket speaks no TLS: whoever listens before it does")]
     UnixTls,
@@ -110,17 +113,15 @@ pub struct HttpServer {
     /// Removed when it ends.
     file: Option<SocketFile>,
     tls: Option<TlsAcceptor>,
+    /// Where the other processes hand over to this one.
+    within: Option<(BoundSocket, SocketFile)>,
     endpoint: Arc<Endpoint>,
 }
 
 impl HttpServer {
     /// Takes the address. Needs no async runtime, so that a mistake is told before anything runs.
     pub fn bind(service: Arc<Service>, options: &HttpOptions) -> Result<Self, BindError> {
-        check(options)?;
-        let socket = match &options.uds {
-            Some(path) => BoundSocket::unix(path)?,
-            None => BoundSocket::tcp(&options.host, options.port)?,
-        };
+        let socket = listen(options)?;
         let file = match socket.address() {
             Address::Unix(path) => Some(SocketFile::new(path)),
             Address::Tcp(_) => None,
@@ -146,22 +147,20 @@ impl HttpServer {
             // No web page reaches it, and what a proxy calls it is the proxy's affair.
             Address::Unix(_) => false,
         };
-        let gate = Gate::new(
-            is_loopback,
-            &options.allowed_hosts,
-            &options.allowed_origins,
-        )?;
-        let tls = options.tls.as_ref().map(TlsFiles::acceptor).transpose()?;
+        let (gate, tls) = admission(options, is_loopback)?;
         // Each client may be handed over to another process, and as many may come from each of these.
         let each = worker.as_ref().map_or(1, |it| usize::from(it.count) + 1);
         make_room(service.limits().connections.saturating_mul(each));
         let fleet = worker.map(|worker| Arc::new(Fleet::new(worker)));
+        // Whoever says that this one serves says that the others reach it.
+        let within = fleet.as_ref().map(|fleet| fleet.bind()).transpose()?;
         let path = &options.path;
         let endpoint = Endpoint::new(service, path, gate, options.legacy_sse, fleet);
         Ok(Self {
             socket,
             file: None,
             tls,
+            within,
             endpoint: Arc::new(endpoint),
         })
     }
@@ -184,7 +183,7 @@ impl HttpServer {
         let listener = self.socket.listener()?;
         let limits = self.endpoint.limits();
         let (close, closing) = watch::channel(false);
-        let mut within = Within::new(&self.endpoint, closing.clone())?;
+        let mut within = Within::new(self.within, &self.endpoint, closing.clone())?;
         let mut connections = JoinSet::new();
         tokio::pin!(shutdown);
         loop {
@@ -242,11 +241,17 @@ async fn converse(
     peer: Option<SocketAddr>,
     tls: Option<TlsAcceptor>,
     endpoint: Arc<Endpoint>,
-    closing: watch::Receiver<bool>,
+    mut closing: watch::Receiver<bool>,
 ) {
     let socket = match (tls, socket) {
         (Some(tls), Socket::Tcp(stream)) => {
-            match timeout(endpoint.limits().head_timeout, tls.accept(stream)).await {
+            let shaken = timeout(endpoint.limits().head_timeout, tls.accept(stream));
+            let shaken = tokio::select! {
+                shaken = shaken => shaken,
+                // Nothing has been asked yet.
+                _ = closing.wait_for(|closing| *closing) => return,
+            };
+            match shaken {
                 Ok(Ok(stream)) => Socket::Tls(Box::new(stream)),
                 Ok(Err(error)) => return tracing::debug!("a TLS handshake failed: {error}"),
                 Err(_) => return tracing::debug!("a TLS handshake took too long"),
@@ -268,10 +273,18 @@ struct Within {
 }
 
 impl Within {
-    fn new(endpoint: &Arc<Endpoint>, closing: watch::Receiver<bool>) -> io::Result<Self> {
+    fn new(
+        bound: Option<(BoundSocket, SocketFile)>,
+        endpoint: &Arc<Endpoint>,
+        closing: watch::Receiver<bool>,
+    ) -> io::Result<Self> {
         let fleet = endpoint.fleet.as_ref();
+        let listener = match bound {
+            Some((socket, file)) => Some((socket.listener()?, file)),
+            None => None,
+        };
         Ok(Self {
-            listener: fleet.map(|fleet| fleet.listen()).transpose()?,
+            listener,
             connections: JoinSet::new(),
             _words: fleet.map(|fleet| fleet.relay()).unwrap_or_default(),
             endpoint: endpoint.clone(),
@@ -297,6 +310,27 @@ impl Within {
                     .spawn(connection::serve(socket, From::Worker, endpoint, closing));
             }
         }
+    }
+}
+
+/// Who is let in, and by what handshake.
+fn admission(
+    options: &HttpOptions,
+    is_loopback: bool,
+) -> Result<(Gate, Option<TlsAcceptor>), BindError> {
+    let (hosts, origins) = (&options.allowed_hosts, &options.allowed_origins);
+    let gate = Gate::new(is_loopback, hosts, origins)?;
+    let tls = options.tls.as_ref().map(TlsFiles::acceptor).transpose()?;
+    Ok((gate, tls))
+}
+
+/// Takes an address for other processes, where these options can be served by them.
+pub fn listen(options: &HttpOptions) -> Result<BoundSocket, BindError> {
+    check(options)?;
+    admission(options, false)?;
+    match &options.uds {
+        Some(path) => BoundSocket::unix(path),
+        None => BoundSocket::tcp(&options.host, options.port),
     }
 }
 

@@ -31,12 +31,25 @@ struct Inner {
     reason: AtomicU8,
     hook: Mutex<Option<Hook>>,
     stopped: Notify,
+    /// Only the future that runs the call cancels, by being dropped or out of time.
+    is_lone: bool,
 }
 
 impl CancelToken {
     /// A token nobody has cancelled.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// A token that only the future which runs the call will cancel.
+    pub fn lone() -> Self {
+        let inner = Inner {
+            is_lone: true,
+            ..Inner::default()
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// Why to stop, if so.
@@ -61,6 +74,11 @@ impl CancelToken {
             self.inner.stopped.notify_waiters();
             self.run_hook(reason);
         }
+    }
+
+    /// Whether the future that runs the call need not listen to it.
+    pub(crate) fn is_lone(&self) -> bool {
+        self.inner.is_lone
     }
 
     /// Waits until stopped, and tells why.

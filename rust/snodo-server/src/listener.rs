@@ -1,13 +1,14 @@
 //! The socket that is listened on: taken, inherited from the process that took it, accepted from.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::net::{SocketAddr, TcpListener as StdTcp, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener as StdUnix, UnixStream};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, getsockname};
@@ -19,6 +20,10 @@ use crate::transport::socket::Socket;
 
 /// Connections that may wait to be accepted. Listeners come back all at once when a server is restarted.
 const BACKLOG: i32 = 1024;
+
+/// How often, and after what pause, a folder is tried that somebody has locked: a second in all.
+const LOCK_TRIES: u32 = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Where is listened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +97,11 @@ impl BoundSocket {
     /// at this path, stays.
     pub fn unix(path: &Path) -> Result<Self, BindError> {
         let asked = || path.display().to_string();
+        if path.as_os_str().is_empty() {
+            return Err(BindError::NoPath);
+        }
+        // Until this one listens: others who start now would take it for one that was left behind.
+        let _alone = lock_folder(path);
         if let Ok(found) = fs::symlink_metadata(path) {
             if !found.file_type().is_socket() {
                 return Err(BindError::NoSocket(asked()));
@@ -164,6 +174,24 @@ impl BoundSocket {
     }
 }
 
+/// Lets one process at a time look at what is in a folder and make its own socket there. Nothing is left
+/// of it. Where folders cannot be locked, or somebody has this one for long, it goes without.
+fn lock_folder(path: &Path) -> Option<File> {
+    let folder = match path.parent() {
+        Some(folder) if folder.as_os_str().is_empty() => Path::new("."),
+        folder => folder?,
+    };
+    let folder = File::open(folder).ok()?;
+    for _ in 0..LOCK_TRIES {
+        match folder.try_lock() {
+            Ok(()) => return Some(folder),
+            Err(fs::TryLockError::WouldBlock) => thread::sleep(LOCK_PAUSE),
+            Err(fs::TryLockError::Error(_)) => return None,
+        }
+    }
+    None
+}
+
 /// The file of a Unix socket, removed with this, unless it has become another's meanwhile.
 #[derive(Debug)]
 pub(crate) struct SocketFile {
@@ -229,5 +257,36 @@ impl Listener {
                 },
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process;
+    use std::sync::Barrier;
+
+    use super::*;
+
+    #[test]
+    fn of_two_who_find_a_socket_that_was_left_behind_one_gets_its_place() {
+        let path = std::env::temp_dir().join(format!("snodo-{}.sock", process::id()));
+        let _ = fs::remove_file(&path);
+        drop(StdUnix::bind(&path).expect("a socket"));
+        for _ in 0..200 {
+            let barrier = Barrier::new(2);
+            let bind = || {
+                barrier.wait();
+                let bound = BoundSocket::unix(&path);
+                // Both have looked before either of them is gone.
+                barrier.wait();
+                bound.is_ok()
+            };
+            let (one, other) = thread::scope(|scope| {
+                let one = scope.spawn(bind);
+                (bind(), one.join().expect("no panic"))
+            });
+            assert!(one != other, "one of them serves: {one} {other}");
+        }
+        fs::remove_file(&path).expect("the last one's");
     }
 }

@@ -187,7 +187,7 @@ impl Work {
     }
 }
 
-const TIMED_OUT: &str = "Request execution timed out";
+pub(crate) const TIMED_OUT: &str = "Request execution timed out";
 
 /// How a call ended.
 enum End {
@@ -607,7 +607,7 @@ impl Service {
                     End::Refused(TIMED_OUT, Verdict::Late)
                 }
             },
-            _ = cancel.stopped() => End::Cancelled,
+            _ = cancel.stopped(), if !cancel.is_lone() => End::Cancelled,
         }
     }
 

@@ -8,11 +8,11 @@ mod metrics;
 pub(crate) mod words;
 
 use std::fs;
-use std::io;
 use std::path::PathBuf;
 
+use crate::bind::BindError;
 use crate::hub::Hub;
-use crate::listener::{BoundSocket, Listener, SocketFile};
+use crate::listener::{BoundSocket, SocketFile};
 use crate::session::Key;
 
 /// One of the processes.
@@ -55,12 +55,11 @@ impl Fleet {
         self.member.folder.join(worker.to_string())
     }
 
-    /// Begins to take what the others hand over.
-    pub(crate) fn listen(&self) -> io::Result<(Listener, SocketFile)> {
+    /// Makes the socket to which the others hand over.
+    pub(crate) fn bind(&self) -> Result<(BoundSocket, SocketFile), BindError> {
         let path = self.socket(self.member.index);
         // That of the process in whose place this one is.
         let _ = fs::remove_file(&path);
-        let bound = BoundSocket::unix(&path).map_err(io::Error::other)?;
-        Ok((bound.listener()?, SocketFile::new(&path)))
+        Ok((BoundSocket::unix(&path)?, SocketFile::new(&path)))
     }
 }

@@ -3,9 +3,11 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::Body;
+use tokio::time::timeout;
 
 use crate::transport::connection::Life;
 
@@ -38,6 +40,33 @@ pub(crate) async fn collect(
     let whole = pieces(body, limit, life).await;
     life.run();
     whole
+}
+
+/// Bytes of a body that nobody needs, and how long they are waited for, before its connection is given
+/// up instead. The body of a message mostly comes with its head or right behind it.
+const PASSED_BYTES: usize = 64 << 10;
+const PASSED_TIME: Duration = Duration::from_millis(100);
+
+/// Reads a body that nobody needs, if it is small and comes at once. False: there is more of it.
+pub(crate) async fn pass_over(body: &mut impl Incoming, life: &Life) -> bool {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > PASSED_BYTES {
+        return false;
+    }
+    let passed = timeout(PASSED_TIME, async {
+        let mut bytes = 0;
+        while let Ok(piece) = next(body, life).await {
+            let Some(piece) = piece else { return true };
+            bytes += piece.len();
+            if bytes > PASSED_BYTES {
+                break;
+            }
+        }
+        false
+    })
+    .await;
+    life.run();
+    passed.unwrap_or(false)
 }
 
 /// A body that arrives in one piece, as most do, is not copied.

@@ -157,6 +157,11 @@ impl Life {
         self.unread.store(true, Relaxed);
     }
 
+    /// Whether the connection ends with this answer for want of a body that was read.
+    pub(crate) fn is_left_unread(&self) -> bool {
+        self.unread.load(Relaxed)
+    }
+
     fn await_head(&self) {
         self.phase.store(HEAD, Relaxed);
         self.stamp();
@@ -271,13 +276,16 @@ pub(crate) async fn serve(
         let both = both.clone();
         async move { Ok::<_, std::convert::Infallible>(both.0.serve(request, &both.1).await) }
     });
-    let mut connection = http1::Builder::new()
+    let mut builder = http1::Builder::new();
+    builder
         .header_read_timeout(None)
-        .max_header_size(match from {
-            From::Client(_) => limits.head_bytes,
-            From::Worker => limits.head_bytes + handover::VOUCHED_BYTES,
-        })
-        .serve_connection(TokioIo::new(io), service);
+        .max_header_size(limits.head_bytes);
+    if let From::Worker = from {
+        builder
+            .max_header_size(limits.head_bytes + handover::VOUCHED_BYTES)
+            .max_headers(handover::MOST_HEADERS);
+    }
+    let mut connection = builder.serve_connection(TokioIo::new(io), service);
     let timer = sleep_until(Instant::now() + period(&limits).min(LOOK));
     let stop = closing.wait_for(|closing| *closing);
     tokio::pin!(timer, stop);

@@ -4,7 +4,7 @@
 //! and the bounds of the body. The other one trusts it in who asks, for only workers can connect to it.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -30,18 +30,28 @@ use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Verdict, refuse};
 use tokio::net::UnixStream;
 use tokio::task::JoinSet;
+use tokio::time::{Duration, sleep, timeout};
 
 use crate::authenticate::Principal;
 use crate::fleet::words;
+use crate::service::TIMED_OUT;
 use crate::session::Key;
 use crate::transport::body::Incoming;
 use crate::transport::connection::{Life, Streaming};
-use crate::transport::http::{Body, CLOSING, Endpoint, empty, incomplete, respond};
+use crate::transport::http::{Body, CLOSING, Endpoint, HEALTH, empty, incomplete, respond};
 use crate::transport::identity::arrival;
 use crate::transport::sessions::gone;
 
 /// Bytes that what is vouched for may add to a head.
 pub(crate) const VOUCHED_BYTES: usize = 64 << 10;
+
+/// Headers of a request that is handed over: as many as hyper takes of a client, and what is added here.
+pub(crate) const MOST_HEADERS: usize = 100 + 8;
+
+/// How long a worker may be silent until it is asked whether it lives, and how long it may take to say so.
+/// A call may take long; a process that cannot say this much will never answer.
+const LOOK: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 const VOUCHED: HeaderName = HeaderName::from_static("snodo-vouched");
 
@@ -148,7 +158,7 @@ impl Endpoint {
         head.headers.insert(VOUCHED, vouched.write());
         head.version = http::Version::HTTP_11;
         let request = Request::from_parts(head, Full::new(body));
-        match exchange(&fleet.socket(worker), request).await {
+        match watched(fleet.socket(worker), request).await {
             Ok((response, connection)) => {
                 let (mut head, body) = response.into_parts();
                 strip(&mut head.headers);
@@ -163,8 +173,14 @@ impl Endpoint {
                 respond(refuse(None, &Error::internal(CLOSING), Verdict::Closing))
             }
             Err(Failed::Full) => {
+                tracing::warn!("no room for a request at worker {worker}, which has its session");
                 let error = Error::internal("Server execution capacity exhausted");
                 respond(refuse(None, &error, Verdict::Busy))
+            }
+            Err(Failed::Hung) => {
+                tracing::warn!("worker {worker}, which has the session of a request, hangs");
+                let error = Error::internal(TIMED_OUT);
+                respond(refuse(None, &error, Verdict::Late))
             }
             Err(Failed::Gone) => gone(),
         }
@@ -178,22 +194,64 @@ pub(crate) enum Failed {
     Gone,
     /// There is no room for another connection.
     Full,
+    /// It does not answer anything.
+    Hung,
 }
 
 /// Sends a request to another worker. The connection is open as long as the second part of what this
 /// gives, and goes with this future: so the other one knows that the client is gone.
 pub(crate) async fn exchange(
     socket: &Path,
-    mut request: Request<Full<Bytes>>,
-) -> Result<(Response<Received>, JoinSet<()>), Failed> {
-    use std::io::ErrorKind::{ConnectionRefused, NotFound};
-    let stream = match UnixStream::connect(socket).await {
-        Ok(stream) => stream,
-        Err(error) if matches!(error.kind(), ConnectionRefused | NotFound) => {
-            return Err(Failed::Gone);
+    request: Request<Full<Bytes>>,
+) -> Result<(Response<Received>, JoinSet<Failed>), Failed> {
+    ask(socket, request, std::future::pending()).await
+}
+
+/// The same, as long as the other worker lives.
+async fn watched(
+    socket: PathBuf,
+    request: Request<Full<Bytes>>,
+) -> Result<(Response<Received>, JoinSet<Failed>), Failed> {
+    let answer = ask(&socket, request, hung(socket.clone())).await;
+    match answer {
+        // It has closed the connection, for want of something. Its sessions are gone with it, not before.
+        Err(Failed::Gone) => match connect(&socket).await {
+            Ok(_) => Err(Failed::Full),
+            Err(failed) => Err(failed),
+        },
+        answer => answer,
+    }
+}
+
+/// Waits until a worker does not say any more that it lives.
+async fn hung(socket: PathBuf) {
+    loop {
+        sleep(LOOK).await;
+        let request = Request::get(HEALTH).body(Full::new(Bytes::new()));
+        let said = exchange(&socket, request.expect("a legal request"));
+        if timeout(PATIENCE, said).await.is_err() {
+            return;
         }
-        Err(_) => return Err(Failed::Full),
-    };
+    }
+}
+
+async fn connect(socket: &Path) -> Result<UnixStream, Failed> {
+    use std::io::ErrorKind::{ConnectionRefused, NotFound};
+    UnixStream::connect(socket)
+        .await
+        .map_err(|error| match error.kind() {
+            ConnectionRefused | NotFound => Failed::Gone,
+            _ => Failed::Full,
+        })
+}
+
+/// `given_up` ends the connection, whenever it comes.
+async fn ask(
+    socket: &Path,
+    mut request: Request<Full<Bytes>>,
+    given_up: impl Future<Output = ()> + Send + 'static,
+) -> Result<(Response<Received>, JoinSet<Failed>), Failed> {
+    let stream = connect(socket).await?;
     let headers = request.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
@@ -201,10 +259,18 @@ pub(crate) async fn exchange(
         .map_err(|_| Failed::Gone)?;
     let mut connections = JoinSet::new();
     connections.spawn(async move {
-        let _ = connection.await;
+        tokio::select! {
+            _ = connection => Failed::Gone,
+            () = given_up => Failed::Hung,
+        }
     });
-    let response = sender.send_request(request).await;
-    Ok((response.map_err(|_| Failed::Gone)?, connections))
+    match sender.send_request(request).await {
+        Ok(response) => Ok((response, connections)),
+        Err(_) => Err(match connections.join_next().await {
+            Some(Ok(failed)) => failed,
+            _ => Failed::Gone,
+        }),
+    }
 }
 
 fn strip(headers: &mut HeaderMap) {
@@ -216,7 +282,7 @@ fn strip(headers: &mut HeaderMap) {
 /// The body of another worker's answer.
 struct Passed {
     body: Received,
-    _connection: JoinSet<()>,
+    _connection: JoinSet<Failed>,
     _streaming: Streaming,
 }
 
@@ -242,6 +308,8 @@ impl http_body::Body for Passed {
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::UnixListener;
+
     use super::*;
 
     #[test]
@@ -266,5 +334,37 @@ mod tests {
         for junk in ["", "e30", "bm90IEpTT04=", "W10="] {
             assert!(Vouched::read(&HeaderValue::from_static(junk)).is_none());
         }
+    }
+
+    async fn asked(socket: &Path) -> Option<Failed> {
+        let request = Request::get("/mcp").body(Full::default());
+        let answer = watched(socket.to_owned(), request.expect("legal")).await;
+        answer.err()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_worker_that_is_not_there_is_gone() {
+        let socket = std::env::temp_dir().join(format!("snodo-peer-{}", std::process::id()));
+        let _ = std::fs::remove_file(&socket);
+        assert!(matches!(asked(&socket).await, Some(Failed::Gone)));
+
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        let rude = async {
+            loop {
+                drop(listener.accept().await);
+            }
+        };
+        let failed = tokio::select! {
+            failed = asked(&socket) => failed,
+            () = rude => None,
+        };
+        assert!(matches!(failed, Some(Failed::Full)));
+
+        // It takes connections, and does nothing with them.
+        assert!(matches!(asked(&socket).await, Some(Failed::Hung)));
+
+        drop(listener);
+        assert!(matches!(asked(&socket).await, Some(Failed::Gone)));
+        let _ = std::fs::remove_file(&socket);
     }
 }

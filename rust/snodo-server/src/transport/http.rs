@@ -11,7 +11,7 @@ use axum::Router;
 use axum::body::Body as Stream;
 use axum::routing::get;
 use bytes::Bytes;
-use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE};
+use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, EXPECT};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
@@ -44,6 +44,9 @@ use crate::transport::{cors, media};
 
 pub(super) const CLOSING: &str = "Server is shutting down";
 
+/// Where a process says that it lives.
+pub(super) const HEALTH: &str = "/healthz";
+
 /// What is served under an address.
 pub(crate) struct Endpoint {
     pub(super) service: Arc<Service>,
@@ -73,7 +76,7 @@ impl Endpoint {
         let limits = service.limits();
         let worker = fleet.as_ref().map(|fleet| fleet.member.index);
         let beside = Router::new()
-            .route("/healthz", get(async || ()))
+            .route(HEALTH, get(async || ()))
             // Reached only while requests are taken: at shutdown connections close.
             .route("/readyz", get(async || ()))
             .fallback(async || {
@@ -131,9 +134,9 @@ impl Endpoint {
         }
         let is_mail = self.mailboxes.is_some() && (path == STREAM || path == MESSAGES);
         if path != self.path && path.strip_suffix('/') != Some(&self.path) && !is_mail {
-            return self.told(self.beside(request, life).await);
+            return self.told(self.beside(request, life).await, life);
         }
-        let (mut parts, body) = request.into_parts();
+        let (mut parts, mut body) = request.into_parts();
         if life.is_from_worker() {
             Vouched::unpack(&mut parts);
         }
@@ -143,9 +146,6 @@ impl Endpoint {
             Some(_) => self.gate.admit_outside(&parts.headers),
         };
         let (origin, gate) = (gate.ok().flatten().cloned(), gate.map(drop));
-        if parts.method != Method::POST || gate.is_err() {
-            leave_unread(life, &body);
-        }
         let mail = self.mailboxes.as_ref().filter(|_| is_mail);
         let denied = match &self.service.authenticator {
             // Another worker has asked already.
@@ -154,8 +154,8 @@ impl Endpoint {
             }
             _ => None,
         };
-        if denied.is_some() {
-            leave_unread(life, &body);
+        if parts.method != Method::POST || gate.is_err() || denied.is_some() {
+            self.pass_over(&parts.headers, &mut body, life).await;
         }
         let mut response = match denied {
             Some(mut denial) => {
@@ -196,11 +196,35 @@ impl Endpoint {
         if let Some(origin) = origin {
             cors::expose(origin, response.headers_mut());
         }
-        self.told(response)
+        self.told(response, life)
     }
 
-    /// Tells of a response that says only that there was no message to serve.
-    fn told(&self, response: Response<Body>) -> Response<Body> {
+    /// Nobody will read this body. A small one that comes at once is taken from the connection, so that
+    /// this can go on: somebody who is refused sends the same again with better credentials.
+    pub(super) async fn pass_over(
+        &self,
+        headers: &HeaderMap,
+        body: &mut impl Incoming,
+        life: &Life,
+    ) {
+        if body.is_end_stream() {
+            return;
+        }
+        // Who waits to be told to go on is told not to.
+        let is_over = !headers.contains_key(EXPECT) && Box::pin(body::pass_over(body, life)).await;
+        if !is_over {
+            life.leave_unread();
+        }
+    }
+
+    /// Tells of a response that says only that there was no message to serve, and in it that nothing
+    /// follows where the connection is closed over a body that was not read: whoever does not know
+    /// sends the next request into nothing.
+    fn told(&self, mut response: Response<Body>, life: &Life) -> Response<Body> {
+        if life.is_left_unread() {
+            let headers = response.headers_mut();
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         if let Some(telemetry) = self.service.telemetry()
             && response.extensions().get::<Refused>().is_some()
         {
@@ -233,9 +257,14 @@ impl Endpoint {
         text
     }
 
-    async fn post(&self, mut head: Parts, body: impl Incoming, life: &Arc<Life>) -> Response<Body> {
+    async fn post(
+        &self,
+        mut head: Parts,
+        mut body: impl Incoming,
+        life: &Arc<Life>,
+    ) -> Response<Body> {
         if let Some(refusal) = unspoken(&head.headers) {
-            leave_unread(life, &body);
+            self.pass_over(&head.headers, &mut body, life).await;
             return refusal;
         }
         let text = match self.text(body, life).await {
@@ -278,22 +307,23 @@ impl Endpoint {
             }
             None => None,
         };
-        let token = || {
+        let token = |own: fn() -> CancelToken| {
             scoped
                 .as_ref()
-                .map_or_else(CancelToken::new, |it| it.token.clone())
+                .map_or_else(own, |scoped| scoped.token.clone())
         };
         let mut response = match prepared {
             Prepared::Answer(answer) => respond(answer),
             Prepared::Work(work) if work.dialect().asks() => {
                 // Boxed, as the other rare ways are: every request's future is as large as the largest.
-                Box::pin(self.converse(work, token(), caller, takes_events, life)).await
+                Box::pin(self.converse(work, token(CancelToken::new), caller, takes_events, life))
+                    .await
             }
             Prepared::Work(work) if takes_events && work.wants_notices() => {
-                let speech = self.service.clone().converse(work, token());
+                let speech = self.service.clone().converse(work, token(CancelToken::new));
                 self.speak(speech, life).await
             }
-            Prepared::Work(work) => match self.service.run(work, token()).await {
+            Prepared::Work(work) => match self.service.run(work, token(CancelToken::lone)).await {
                 Some(answer) => respond(answer),
                 None => empty(StatusCode::NO_CONTENT),
             },

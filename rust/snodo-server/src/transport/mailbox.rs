@@ -27,8 +27,7 @@ use crate::transport::body::Incoming;
 use crate::transport::connection::Life;
 use crate::transport::hosted::Root;
 use crate::transport::http::{
-    Body, Endpoint, HttpHeaders, empty, incomplete, leave_unread, not_allowed, refusal, respond,
-    unsupported,
+    Body, Endpoint, HttpHeaders, empty, incomplete, not_allowed, refusal, respond, unsupported,
 };
 use crate::transport::identity::arrival;
 use crate::transport::media;
@@ -108,14 +107,14 @@ impl Endpoint {
         &self,
         boxes: &Arc<Mailboxes>,
         parts: Parts,
-        body: impl Incoming,
+        mut body: impl Incoming,
         life: &Arc<Life>,
     ) -> Response<Body> {
         match parts.method {
             Method::GET if parts.uri.path() == STREAM => self.open_box(boxes, &parts, life),
             Method::POST if parts.uri.path() == MESSAGES => {
                 if let Some(text) = unsupported(&parts.headers) {
-                    leave_unread(life, &body);
+                    self.pass_over(&parts.headers, &mut body, life).await;
                     return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
                 }
                 let mut arrival = arrival(&parts.extensions);
