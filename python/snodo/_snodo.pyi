@@ -172,6 +172,7 @@ class Mailbox:
         Args:
             name: Of the actor.
             capacity: Messages that may wait.
+            over: What is known with its end, in whichever incarnation.
             door: Of the loop that it is read on; None for a thread.
 
         Raises:

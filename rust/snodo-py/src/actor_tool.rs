@@ -54,7 +54,7 @@ impl ActorTool {
         }
         match &self.message {
             Builder::Constant(message) => {
-                self.send(Message::Constant(message.clone()), job.callable, job.reply);
+                self.send(Message::Constant(message.clone()), &job.callable, job.reply);
             }
             // A function of the author's runs where plain functions do.
             Builder::Arguments(_) | Builder::Context(_) => threads.push(job),
@@ -65,7 +65,7 @@ impl ActorTool {
     pub(crate) fn build_and_send(
         self: &Arc<Self>,
         context: &Bound<'_, PyContext>,
-        callable: Arc<PyCallable>,
+        callable: &PyCallable,
         reply: Reply,
     ) {
         let arguments = &context.get().call().arguments;
@@ -111,7 +111,7 @@ impl ActorTool {
     }
 
     /// Asks or tells, and sees to it that the call is answered. Never attaches.
-    fn send(self: &Arc<Self>, message: Message, callable: Arc<PyCallable>, reply: Reply) {
+    fn send(self: &Arc<Self>, message: Message, callable: &PyCallable, reply: Reply) {
         let Some(mailbox) = Mailbox::find(&self.target) else {
             return reply.send(Fault::Unavailable.into());
         };

@@ -26,7 +26,7 @@ use pyo3::prelude::*;
 pub(crate) use self::door::{Door, PyDoor};
 pub(crate) use self::fault::Fault;
 pub(crate) use self::mailbox::{PyLetter, PyMailbox, ask_actor, post, tell_actor};
-pub(crate) use self::pending::PyPending;
+pub(crate) use self::pending::{PyPending, PyWait};
 pub(crate) use self::ticket::{Encodes, Ticket, Waits};
 
 use self::handling::Handling;

@@ -90,7 +90,7 @@ impl PyPending {
 
 /// A task that waits for an actor.
 #[pyclass(frozen, name = "Wait", module = "snodo._snodo")]
-struct PyWait(Mutex<Option<Wait>>);
+pub(crate) struct PyWait(Mutex<Option<Wait>>);
 
 #[pymethods]
 impl PyWait {
