@@ -230,6 +230,7 @@ class Server:
         self._loopless = False
         self._composer: Composer | None = None
         self._made: Runtime | None = None
+        self._bare: Runtime | None = None
         # Hands on what sinks and access log were not told yet, at the end of the process.
         self._untold: Callable[[], None] | None = None
         self._making = allocate_lock()
@@ -772,6 +773,22 @@ class Server:
             # A call that still runs when the interpreter is taken down would abort the process.
             atexit.register(_end_threads, ref(self._made))
             return self._made
+
+    def _listing(self) -> Runtime:
+        """Give a runtime that lists everything without asking any of the application's code.
+
+        A policy may need a principal, and a loop; so may what extensions put around requests.
+        """
+        if self._authorize is None and not self._extensions:
+            return self._runtime()
+        if self._bare is None:
+            from ._snodo import Runtime
+
+            settings, components = self._freeze()
+            settings |= {"authorize": None, "instrument": [], "metrics": False, "access_log": False}
+            settings["extensions"] = [one._replace(around=None) for one in self._extensions]
+            self._bare = Runtime(settings, components)
+        return self._bare
 
     def _watch(self, metrics: bool, access_log: bool) -> None:
         """Serve metrics and write access lines too, if these say so.
