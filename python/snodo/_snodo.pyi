@@ -41,6 +41,7 @@ __all__ = [
     "Result",
     "Runtime",
     "Serving",
+    "Wait",
     "ask_actor",
     "check_extensions",
     "check_hosted",
