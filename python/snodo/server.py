@@ -406,7 +406,7 @@ class Server:
         output_schema: Mapping[str, Any] | None = None,
         timeout_ms: int = 5_000,
     ) -> Callable[[F], F]: ...
-    def actor_call(self, name: Any, /, **options: Any) -> Any:
+    def actor_call(self, name: Any = None, /, **options: Any) -> Any:
         """Declare a tool that asks an actor, as `snodo.actor_call`.
 
         Without a ``message`` it is a decorator of the function that builds one.
@@ -443,7 +443,7 @@ class Server:
         input_schema: Mapping[str, Any],
         description: str | None = None,
     ) -> Callable[[F], F]: ...
-    def actor_cast(self, name: Any, /, **options: Any) -> Any:
+    def actor_cast(self, name: Any = None, /, **options: Any) -> Any:
         """Declare a tool that tells an actor something, as `snodo.actor_cast`.
 
         Without a ``message`` it is a decorator of the function that builds one.

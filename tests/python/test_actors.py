@@ -924,3 +924,10 @@ def test_whoever_waits_for_an_actor_hears_that_its_loop_was_closed(name: str) ->
     with pytest.raises(ActorError, match="failed"):
         reply.wait(20)
     end.wait(20)
+
+
+@pytest.mark.parametrize("base", [Actor, ThreadActor])
+def test_an_actor_that_handles_nothing_is_not_started(base: Any) -> None:
+    misspelt = type("Misspelt", (base,), {"handle_message": lambda self, message: None})
+    with pytest.raises(snodo.ConfigurationError, match=r"Misspelt handles nothing: .*handle_cast"):
+        misspelt.start(name="misspelt")
