@@ -66,6 +66,7 @@ class StderrHandler(logging.Handler):
     def __init__(self, style: Format = "text", descriptor: int = 2, *, pid: bool = False) -> None:
         super().__init__()
         self.style = style
+        self._pid = pid
         self.setFormatter(JsonFormatter(pid=pid) if style == "json" else TextFormatter(pid=pid))
         self._descriptor = descriptor
         self._ready = threading.Condition()
@@ -77,8 +78,11 @@ class StderrHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Queue one record; drop it when the queue is full."""
         try:
-            if record.name == ACCESS:  # a line of JSON as it is
-                self._put(record.getMessage(), self._access)
+            if record.name == ACCESS:  # an object of JSON already
+                line = record.getMessage()
+                if self._pid:
+                    line = f'{line[:-1]},"pid":{record.process}}}'
+                self._put(line, self._access)
             else:
                 self._put(self.format(record), self._lines)
         except Exception:

@@ -716,3 +716,19 @@ def test_call_is_made_as_who_the_environment_says(run: Run, write: Write, form: 
     nobody = run("call", "app.py", "wipe")
     assert nobody.returncode == 1
     assert "snodo: error -32603" in nobody.stderr
+
+
+def test_access_lines_of_several_processes_say_whose_they_are() -> None:
+    import logging
+
+    from snodo._logging import ACCESS, StderrHandler
+
+    reader, writer = os.pipe()
+    try:
+        handler = StderrHandler(descriptor=writer, pid=True)
+        line = '{"transport":"http","status":200}'
+        handler.emit(logging.LogRecord(ACCESS, logging.INFO, "", 0, line, None, None))
+        told = json.loads(os.read(reader, 4096))
+        assert told == {"transport": "http", "status": 200, "pid": os.getpid()}
+    finally:
+        os.close(reader)
