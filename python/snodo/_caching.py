@@ -6,6 +6,7 @@ from _thread import allocate_lock
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
+from copy import copy, deepcopy
 from typing import Any, Literal, NamedTuple
 
 from ._layers import Place, Ready, Sides
@@ -15,8 +16,9 @@ from ._snodo import Result
 _LOOK = 0.05
 """Seconds after which a plain function that waits looks whether anybody waits for it."""
 
-Landed = tuple[Literal["value", "error", "again"], Any]
-"""What came of a call that others wait for. ``again``: it ended for reasons of its own."""
+Landed = tuple[Literal["kept", "value", "error", "again"], Any]
+"""What came of a call that others wait for. ``kept``: a value that is copied for each of them.
+``again``: it is of no use to others."""
 
 Flight = Future[Landed]
 
@@ -46,7 +48,9 @@ class Caching(Ready):
                 return memory.plain(memory.name(context, arguments, operation), context, call_next)
 
             async def late(context: Any, arguments: Any, call_next: Any) -> Any:
-                return await memory.late(memory.name(context, arguments, operation), call_next)
+                return await memory.late(
+                    memory.name(context, arguments, operation), context, call_next
+                )
 
             return Sides(plain, late)
 
@@ -80,7 +84,7 @@ class Memory:
             whose = key_of(self._options.key or _principal, context)
         except KeyFailed as failure:
             raise failed_key(self._place, "cache", failure) from None
-        return shortened(canonical([operation, context._uri, arguments, whose]))
+        return shortened(canonical([operation, context._uri, context._argument, arguments, whose]))
 
     def plain(self, name: str | None, context: Any, call_next: Any) -> Any:
         """Give the value, waiting for it on this thread."""
@@ -91,16 +95,17 @@ class Memory:
             if leads:
                 try:
                     value = call_next()
+                    self._made(name, self._landed(context, value))
                 except BaseException as error:
                     self._failed(name, error)
                     raise
-                return self._made(name, value)
+                return value
             if landed is None and flight is not None:
                 landed = _waited(flight, context)
             if landed is not None and landed[0] != "again":
                 return _given(landed)
 
-    async def late(self, name: str | None, call_next: Any) -> Any:
+    async def late(self, name: str | None, context: Any, call_next: Any) -> Any:
         """Give the value, waiting for it on the loop."""
         if name is None:
             return await call_next()
@@ -109,10 +114,11 @@ class Memory:
             if leads:
                 try:
                     value = await call_next()
+                    self._made(name, self._landed(context, value))
                 except BaseException as error:
                     self._failed(name, error)
                     raise
-                return self._made(name, value)
+                return value
             if landed is None and flight is not None:
                 from asyncio import wrap_future
 
@@ -127,7 +133,7 @@ class Memory:
                 until, value = self._values[name]
                 if self._options.clock() < until:
                     self._values.move_to_end(name)
-                    return Turn(("value", value))
+                    return Turn(("kept", value))
                 del self._values[name]
             flight = self._flights.get(name)
             if flight is not None:
@@ -136,39 +142,45 @@ class Memory:
             flight.set_running_or_notify_cancel()
             return Turn(None, flight, leads=True)
 
-    def _made(self, name: str, value: Any) -> Any:
-        keeps = _may_be_kept(value)
+    def _landed(self, context: Any, value: Any) -> Landed:
+        """Say what a value is to others; what is kept is a copy that nobody else has."""
+        if not self._would_send(context, value):
+            # A failure is everybody's who waits; a question is for the one who is asked.
+            may_ask = isinstance(value, Result) and value.kind in ("input_required", "wire")
+            return "again" if may_ask else "value", value
+        try:
+            return "kept", deepcopy(value)
+        except Exception:
+            return "value", value
+
+    def _would_send(self, context: Any, value: Any) -> bool:
+        shape = None if context.method == "completion/complete" else self._place.shape
+        try:
+            return bool(context._would_send(value if shape is None else shape(value)))
+        except Exception:
+            return False
+
+    def _made(self, name: str, landed: Landed) -> None:
+        until = self._options.clock() + self._options.ttl
         with self._lock:
             flight = self._flights.pop(name)
-            if keeps:
-                self._values[name] = self._options.clock() + self._options.ttl, value
+            if landed[0] == "kept":
+                self._values[name] = until, landed[1]
                 self._values.move_to_end(name)
                 while len(self._values) > self._options.max_entries:
                     self._values.popitem(last=False)
-        # A failure is everybody's who waits; a question is for the one who is asked.
-        asks = isinstance(value, Result) and value.kind == "input_required"
-        flight.set_result(("again" if asks else "value", value))
-        return value
+        flight.set_result(landed)
 
     def _failed(self, name: str, error: BaseException) -> None:
         with self._lock:
             flight = self._flights.pop(name)
         shared = isinstance(error, Exception)
-        flight.set_result(("error", error) if shared else ("again", None))
+        failed = error, error.__traceback__
+        flight.set_result(("error", failed) if shared else ("again", None))
 
 
 def _principal(context: Any) -> Any:
     return context.auth
-
-
-def _may_be_kept(value: Any) -> bool:
-    if isinstance(value, BaseException):
-        return False  # an Error that was returned
-    if not isinstance(value, Result):
-        return True
-    if value.kind == "raw":
-        return not value.value.get("isError")
-    return value.kind not in ("error", "input_required")
 
 
 def _waited(flight: Flight, context: Any) -> Landed:
@@ -182,5 +194,20 @@ def _waited(flight: Flight, context: Any) -> Landed:
 def _given(landed: Landed) -> Any:
     kind, value = landed
     if kind == "error":
-        raise value
-    return value
+        # A traceback grows each time that its exception is raised: each raises one of their own.
+        error, trace = value
+        raise _copied(error).with_traceback(trace)
+    return deepcopy(value) if kind == "kept" else value
+
+
+def _copied(error: Any) -> Any:
+    """Give an equal exception; itself where its arguments are not what it is made of."""
+    try:
+        twin = copy(error)
+    except Exception:
+        return error
+    if type(twin) is not type(error) or twin.args != error.args:
+        return error
+    twin.__cause__, twin.__context__ = error.__cause__, error.__context__
+    twin.__suppress_context__ = error.__suppress_context__
+    return twin

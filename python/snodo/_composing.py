@@ -94,8 +94,9 @@ class Composer:
         if getattr(spec, "template", None) is not None:
             kind = "resource_template"
         has_output = kind == "tool" and "outputSchema" in json.loads(spec.definition)
+        shape = getattr(spec, "shape", None)
         return tuple(
-            layer.at(Place(spec.name, kind, slot, has_output, self.kept))
+            layer.at(Place(spec.name, kind, slot, has_output, self.kept, shape))
             for slot, layer in enumerate(layers)
         )
 

@@ -276,6 +276,7 @@ def _filled(
 def _plain(
     plan: Plan, run: Callable[..., Any], names: tuple[str, ...], /, *args: Any, **kwargs: Any
 ) -> Any:
+    context = current_context()
     entered: list[Any] = []
     values: list[Any] = []
     error: BaseException | None = None
@@ -287,6 +288,8 @@ def _plain(
                 manager, value = value, value.__enter__()
                 entered.append(manager)
             values.append(value)
+            # Coroutines would be cancelled; this is where a plain function is found out to be late.
+            context.check_cancelled()
         result = run(**_filled(plan, names, values, args, kwargs))
     except BaseException as raised:
         error = raised

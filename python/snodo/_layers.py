@@ -55,6 +55,8 @@ class Place(NamedTuple):
     """Whether the component is a tool with an output schema."""
     kept: Callable[[], Kept]
     """Gives where the server keeps what was too long for a result."""
+    shape: Callable[[Any], Any] | None = None
+    """What is made of a value that has left all layers; not of a completion's."""
 
     def refusal(self, text: str) -> Exception:
         """Give what says no: an `isError` result of a tool, an error of anything else."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from _thread import allocate_lock
 from collections.abc import Callable
+from heapq import heappop, heappush, heapreplace
 from typing import Any, NamedTuple, Protocol
 
 from ._layers import Place, Ready, Sides
@@ -185,8 +186,8 @@ class Law(Protocol):
     def judge(self, state: Any, now: float) -> Allowed:
         """Say whether a call may begin; ``state`` is None for the first."""
 
-    def is_over(self, state: Any, now: float) -> bool:
-        """Tell whether a state says no more than that nobody called."""
+    def ends(self, state: Any) -> float:
+        """Say from when on a state is worth nothing; of a caller never earlier than before."""
 
 
 class Window:
@@ -199,13 +200,13 @@ class Window:
 
     def judge(self, state: Any, now: float) -> Allowed:
         """Count within the window, or begin another."""
-        began, count = (now, 0) if state is None or self.is_over(state, now) else state
+        began, count = (now, 0) if state is None or self.ends(state) <= now else state
         allowed = count < self._limit
         return Allowed(allowed, (began, count + allowed))
 
-    def is_over(self, state: Any, now: float) -> bool:
-        """Tell whether the window has passed."""
-        return bool(now - state[0] >= self._window)
+    def ends(self, state: Any) -> float:
+        """Say when the window has passed."""
+        return float(state[0] + self._window)
 
 
 class Bucket:
@@ -227,9 +228,9 @@ class Bucket:
             return Allowed(False, state)
         return Allowed(True, due + self._part)
 
-    def is_over(self, state: Any, now: float) -> bool:
-        """Tell whether the bucket is full again."""
-        return bool(state <= now)
+    def ends(self, state: Any) -> float:
+        """Say when the bucket is full again."""
+        return float(state)
 
 
 class Rate(Ready):
@@ -263,6 +264,9 @@ class Callers:
         self._options = options
         self._place = place
         self._states: dict[str, Any] = {}
+        # Of each key a time when it does not end before: most who come to find no room are refused
+        # at a glance.
+        self._ends: list[tuple[float, str]] = []
         self._lock = allocate_lock()
 
     def plain(self, context: Any, arguments: Any, call_next: Any) -> Any:
@@ -287,10 +291,24 @@ class Callers:
 
     def _refusal(self, key: str, now: float) -> str | None:
         law = self._options.law
-        if key not in self._states and len(self._states) >= self._options.max_keys:
-            for other in [k for k, state in self._states.items() if law.is_over(state, now)]:
-                del self._states[other]
+        known = self._states.get(key)
+        if known is None and len(self._states) >= self._options.max_keys:
+            self._forget(now)
             if len(self._states) >= self._options.max_keys:
                 return "Component rate key capacity reached"
-        allowed, self._states[key] = law.judge(self._states.get(key), now)
+        allowed, state = law.judge(known, now)
+        self._states[key] = state
+        if known is None:
+            heappush(self._ends, (law.ends(state), key))
         return None if allowed else "Component rate limit reached"
+
+    def _forget(self, now: float) -> None:
+        """Drop everybody whose time is over."""
+        while self._ends and self._ends[0][0] <= now:
+            key = self._ends[0][1]
+            end = self._options.law.ends(self._states[key])
+            if end <= now:
+                heappop(self._ends)
+                del self._states[key]
+            else:
+                heapreplace(self._ends, (end, key))

@@ -384,6 +384,7 @@ class Result:
     def metadata(self) -> Mapping[str, Any]:
         """Members for the result's ``_meta``."""
 
+    def __deepcopy__(self, memo: dict[int, Any], /) -> Result: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __ne__(self, other: object, /) -> bool: ...
 
@@ -752,6 +753,11 @@ class Context:
     def _input_rounds(self) -> int: ...
     @property
     def _uri(self) -> str | None: ...
+    @property
+    def _argument(self) -> str | None: ...
+    def _would_send(self, value: Any) -> bool:
+        """Tell whether the call would succeed if it gave this value."""
+
     def _on_thread(self, work: Callable[[], None]) -> None:
         """Run a function, which must not raise, on a thread of the lane of plain functions."""
 

@@ -41,6 +41,9 @@ def timeout(seconds: float = 5.0) -> Ready:
 def concurrency(limit: int = 32, key: Key | None = None) -> Ready:
     """Let so many calls run at once, and refuse more: ``Component concurrency limit reached``.
 
+    A plain function that a `timeout` inside of it gave up is not counted any more, though it runs:
+    put the `timeout` outside.
+
     Args:
         limit: Most calls that run at once.
         key: Tells callers apart, each of whom has a limit of their own; None for one of them all.
@@ -138,8 +141,9 @@ def cache(
 ) -> Ready:
     """Give again what was given for the same arguments; call once for all who wait for the same.
 
-    Errors, failures and questions are not kept, nor calls that answer a question. What is given is
-    given to several: give back a new value rather than change it.
+    Errors, failures and questions are not kept, nor what would be refused as a result, nor calls
+    that answer a question. A copy is kept, and each caller is given another; what cannot be copied
+    is not kept.
 
     Args:
         ttl: Seconds that a value is given.
@@ -174,7 +178,8 @@ def response_limit(
     What is over the limit becomes the beginning, a line that says what is missing, the end, and a
     link to a resource that has the whole for a time; the server offers its template by itself. Of a
     tool with an output schema that is an `isError` result, since less than the whole is no output.
-    Images, audio and other content stay as they are.
+    Images, audio and other content stay as they are. Put it outside of a `cache`, which would give
+    a link after its time.
 
     Args:
         max_chars: Most characters of text; of data, characters of its JSON.

@@ -267,6 +267,28 @@ async def other(context: Context, a: Annotated[str, Depends(late)]):
     note("fake gone")
 
 
+def slow(context: Context):
+    while not context.cancelled:
+        time.sleep(0.005)
+    try:
+        yield "slow"
+    finally:
+        note("close slow")
+
+
+def after() -> str:
+    note("after")
+    return "after"
+
+
+@server.tool(timeout=0.1)
+def out_of_time(
+    slow: Annotated[str, Depends(slow)], after: Annotated[str, Depends(after)]
+) -> str:
+    note("handler")
+    return "late"
+
+
 FAKES = []
 
 
@@ -371,6 +393,19 @@ def test_they_are_left_when_the_caller_leaves(serve_process: Any, tool: str) -> 
         conversation.leave()
     wait_until(lambda: saw("close late") and saw("saw ") and saw("close"), "all is left")
     assert seen[-3:] == ["close late on the loop", "saw CancelledError", "close"]
+
+
+def test_nothing_is_begun_when_the_time_is_over(session: Any) -> None:
+    refusal = session.refusal("tools/call", {"name": "out_of_time", "arguments": {}})
+    assert refusal.message == "Request execution timed out"
+    seen: list[str] = []
+
+    def closed() -> bool:
+        seen.extend(takes(session))
+        return bool(seen)
+
+    wait_until(closed, "what was opened is closed")
+    assert seen == ["close slow"]
 
 
 def test_context_managers_are_entered(session: Any) -> None:

@@ -343,6 +343,75 @@ def kept_completion(value: str) -> list[str]:
     return [f"{count('kept_completion')}"]
 
 
+@server.resource(
+    "x://both/{a}/{b}",
+    middleware=[cache(10, clock=clock)],
+    complete={"a": lambda value: ["first"], "b": lambda value: ["second"]},
+)
+def both(a: str, b: str) -> str:
+    return a + b
+
+
+@server.prompt(
+    middleware=[cache(10, clock=clock)],
+    complete={"a": lambda value: ["first"], "b": lambda value: ["second"]},
+)
+def both_prompt(a: str = "", b: str = "") -> str:
+    return a + b
+
+
+@server.tool(middleware=[cache(10, clock=clock)], output_schema=None)
+def first_unfit(name: str) -> dict[str, Any]:
+    return {"x": object()} if count(name) == 1 else {"x": "fit"}
+
+
+@server.tool(middleware=[cache(10, clock=clock)])
+async def first_breaks_its_schema(name: str) -> dict[str, str]:
+    return {"x": 1} if count(name) == 1 else {"x": "fit"}
+
+
+@server.resource("x://unfit/{name}", middleware=[cache(10, clock=clock)])
+def first_unfit_resource(name: str) -> Any:
+    return None if count(name) == 1 else [snodo.Text("fit")]
+
+
+@server.prompt(middleware=[cache(10, clock=clock)])
+def first_unfit_prompt(name: str) -> Any:
+    return [object()] if count(name) == 1 else [Message("user", "fit")]
+
+
+LIVE = []
+
+
+@server.tool(middleware=[cache(10, clock=clock)], output_schema=None)
+def live(name: str) -> list[int]:
+    LIVE.append(1)
+    return LIVE
+
+
+def spoils(context, arguments, call_next):
+    value = call_next()
+    value["list"].append("spoilt")
+    return value
+
+
+@server.tool(middleware=[spoils, cache(10, clock=clock)], output_schema=None)
+def spoilt(name: str, how: str) -> Any:
+    value = {"list": [count(name)]}
+    return value if how == "plain" else Spelled(value["list"])
+
+
+class Spelled(dict):
+    def __init__(self, value):
+        super().__init__(list=value)
+
+
+@server.tool(middleware=[cache(10, clock=clock)])
+def live_result(name: str) -> Any:
+    LIVE.append(1)
+    return Result.structured({"list": LIVE}, metadata={"com.example/n": LIVE})
+
+
 # response_limit
 
 SHORT = response_limit(40, head=10, tail=5)
@@ -710,6 +779,56 @@ def test_a_prompt_and_its_completion_are_kept_apart(session: Any) -> None:
         session.complete("kept_prompt", "a")
     after = count(session, "kept_prompt"), count(session, "kept_completion")
     assert after == (before[0] + 1, before[1] + 1)
+
+
+def test_arguments_are_completed_apart(session: Any) -> None:
+    for kind in ({"type": "ref/resource", "uri": "x://both/{a}/{b}"}, None):
+        ref = kind or {"type": "ref/prompt", "name": "both_prompt"}
+        for name, expected in [("a", "first"), ("b", "second")] * 2:
+            params = {"ref": ref, "argument": {"name": name, "value": ""}}
+            assert session.ask("completion/complete", params)["completion"]["values"] == [expected]
+
+
+@pytest.mark.parametrize("tool", ["first_unfit", "first_breaks_its_schema"])
+def test_a_value_that_is_refused_is_not_remembered(session: Any, tool: str) -> None:
+    given = {"name": f"{tool} {session.transport}"}
+    refusal = session.refusal("tools/call", {"name": tool, "arguments": given})
+    assert refusal.code == -32603
+    for _ in range(2):
+        assert '"fit"' in session.text(tool, given)
+    assert count(session, given["name"]) == 2
+
+
+def test_contents_and_messages_that_are_refused_are_not_remembered(session: Any) -> None:
+    name = f"unfit-{session.transport}"
+    assert session.refusal("resources/read", {"uri": f"x://unfit/{name}"}).code == -32603
+    assert [session.read(f"x://unfit/{name}")["text"] for _ in range(2)] == ["fit", "fit"]
+    assert count(session, name) == 2
+    prompt = {"name": "first_unfit_prompt", "arguments": {"name": f"prompt {name}"}}
+    assert session.refusal("prompts/get", prompt).code == -32603
+    for _ in range(2):
+        message = session.ask("prompts/get", prompt)["messages"][0]
+        assert message["content"]["text"] == "fit"
+    assert count(session, f"prompt {name}") == 2
+
+
+@pytest.mark.parametrize("tool", ["live", "live_result"])
+def test_what_changes_later_is_remembered_as_it_was(session: Any, tool: str) -> None:
+    name = f"{tool} {session.transport}"
+    before = session.call(tool, {"name": name})
+    session.call(tool, {"name": f"another {name}"})  # makes the list longer
+    after = session.call(tool, {"name": name})
+    assert after["content"] == before["content"]
+    key = "com.example/n"
+    assert after.get("_meta", {}).get(key) == before.get("_meta", {}).get(key)
+
+
+@pytest.mark.parametrize("how", ["plain", "own class"])
+def test_a_layer_outside_cannot_change_what_is_remembered(session: Any, how: str) -> None:
+    given = {"name": f"spoilt {how} {session.transport}", "how": how}
+    texts = {session.text("spoilt", given) for _ in range(3)}
+    assert texts == {'{"list":[1,"spoilt"]}'}
+    assert count(session, given["name"]) == 1
 
 
 # response_limit

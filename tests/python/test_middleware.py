@@ -243,6 +243,34 @@ def test_no_more_callers_are_remembered_than_allowed(
         with suppress(ToolError):
             callers.plain(who, {}, lambda: None)
         assert len(callers._states) <= most
+        assert {key for _, key in callers._ends} == callers._states.keys()
+        assert len(callers._ends) == len(callers._states)
+
+
+def test_who_finds_no_room_is_refused_at_a_glance() -> None:
+    looks = 0
+
+    class Counting(Window):
+        def ends(self, state: Any) -> float:
+            nonlocal looks
+            looks += 1
+            return super().ends(state)
+
+    now = 0.0
+    callers = Callers(Rate(Counting(1, 60), 500, lambda who: who, lambda: now), PLACE)
+    for who in range(500):
+        now += 0.1
+        callers.plain(who, {}, lambda: None)
+    looks = 0
+    for who in range(500, 600):
+        with pytest.raises(ToolError, match="Component rate key capacity reached"):
+            callers.plain(who, {}, lambda: None)
+    assert looks == 0
+    now = 60.15  # the first has had its time
+    callers.plain(600, {}, lambda: None)
+    assert looks < 5
+    with pytest.raises(ToolError, match="capacity"):
+        callers.plain(601, {}, lambda: None)
 
 
 @settings(deadline=None)
@@ -272,8 +300,13 @@ def test_permits_are_counted_by_key_and_all_come_back(
 # The laws of memory
 
 
+CONTEXT = SimpleNamespace(
+    check_cancelled=lambda: None, method="tools/call", _would_send=lambda value: True
+)
+
+
 def calls_of(memory: Memory, name: str, call_next: Callable[[], Any]) -> Any:
-    return memory.plain(name, SimpleNamespace(check_cancelled=lambda: None), call_next)
+    return memory.plain(name, CONTEXT, call_next)
 
 
 @settings(deadline=None)
@@ -337,7 +370,7 @@ def test_who_is_cancelled_leaves_the_others_their_value(waiting: int, cancelled:
             await go.wait()
             return "value"
 
-        tasks = [asyncio.ensure_future(memory.late("a", make)) for _ in range(waiting)]
+        tasks = [asyncio.ensure_future(memory.late("a", CONTEXT, make)) for _ in range(waiting)]
         await asyncio.sleep(0)
         for task in tasks[:cancelled]:
             task.cancel()
@@ -349,6 +382,63 @@ def test_who_is_cancelled_leaves_the_others_their_value(waiting: int, cancelled:
         assert made <= 2
 
     asyncio.run(main())
+
+
+class Fussy(Exception):
+    """Cannot be made of its arguments."""
+
+    def __init__(self, part: str, *, whole: str) -> None:
+        super().__init__(f"{part} of {whole}")
+        self.part = part
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), Fussy("a", whole="b"), Error(-32010, "no")])
+def test_a_failure_that_many_wait_for_has_one_short_traceback(error: Exception) -> None:
+    memory = Memory(Caching(60, None, 10, lambda: 0.0), PLACE)
+
+    async def main() -> None:
+        go = asyncio.Event()
+
+        async def fail() -> None:
+            await go.wait()
+            raise error
+
+        tasks = [asyncio.ensure_future(memory.late("a", CONTEXT, fail)) for _ in range(20)]
+        await asyncio.sleep(0)
+        go.set()
+        for task in tasks:
+            with pytest.raises(type(error)) as caught:
+                await asyncio.wait_for(task, 10)
+            assert caught.value.args == error.args
+            assert vars(caught.value) == vars(error)
+            assert len(caught.traceback) < 12
+
+    asyncio.run(main())
+
+
+class Locked:
+    """Cannot be copied."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+
+@pytest.mark.parametrize("make", [Locked, lambda: ToolError("x")])
+def test_what_no_copy_can_be_made_of_is_not_kept(make: Callable[[], Any]) -> None:
+    memory = Memory(Caching(60, None, 10, lambda: 0.0), PLACE)
+    if make is not Locked:
+        memory._would_send = lambda context, value: False  # type: ignore[method-assign]
+    values = [make(), make()]
+    assert [calls_of(memory, "a", lambda value=value: value) for value in values] == values
+
+
+def test_a_clock_that_fails_leaves_nobody_waiting() -> None:
+    times = iter([0.0])
+    memory = Memory(Caching(60, None, 10, lambda: next(times)), PLACE)
+    calls_of(memory, "a", lambda: 1)
+    with pytest.raises(StopIteration):
+        calls_of(memory, "b", lambda: 1)
+    assert memory._flights == {}
 
 
 def test_what_is_kept_has_an_end() -> None:

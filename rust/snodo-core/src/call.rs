@@ -235,6 +235,14 @@ impl Target {
         }
     }
 
+    /// The name of the argument that is completed.
+    pub fn argument(&self) -> Option<&str> {
+        match self {
+            Self::Completion { argument, .. } => Some(argument),
+            _ => None,
+        }
+    }
+
     /// What kind of component it is, in a word.
     pub fn noun(&self) -> &'static str {
         match self {

@@ -14,7 +14,7 @@ pub use extended::{Check, check, event, heard, passed, rest, told};
 use gist::Said;
 pub use gist::{Component, Gist, Kind};
 use output::check_output;
-pub use output::explain_output;
+pub use output::{explain_output, is_owed};
 pub use question::{Question, Questions, answered, withdraw};
 
 use crate::call::{Call, Target};

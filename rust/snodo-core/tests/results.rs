@@ -7,7 +7,7 @@ use snodo_core::call::Target;
 use snodo_core::error::{Error, Kind};
 use snodo_core::json::Json;
 use snodo_core::outcome::{Outcome, Value};
-use snodo_core::pipeline::{Verdict, explain_output, finish, refuse};
+use snodo_core::pipeline::{Verdict, explain_output, finish, is_owed, refuse};
 
 /// What the tool `greet` (no output schema) gives, and the result object.
 fn result(value: Value, expected: &str) {
@@ -290,6 +290,42 @@ fn an_output_schema_wants_structured_content_that_it_accepts() {
         input_required(None, Some("s")),
     ] {
         assert_eq!(give(&demo(), "count", value).1, Verdict::Result);
+    }
+}
+
+#[test]
+fn what_is_owed_is_known_before_the_call_has_ended() {
+    let runtime = demo();
+    let owed = |name: &str, value: Value| {
+        let tools = &runtime.registry.tools;
+        let at = tools.iter().position(|tool| tool.name == name).unwrap();
+        is_owed(tools[at].output.as_ref(), &Target::Tool(at), &value)
+    };
+    let structured = |json: &str| Value::Structured(json.as_bytes().to_vec());
+    let raw = |json: &str| Value::Raw(json.as_bytes().to_vec());
+    let wire = |json: &str| Value::Wire(json.as_bytes().to_vec());
+    assert!(owed("count", structured(r#"{"n":1}"#)));
+    assert!(owed("count", raw(r#"{"structuredContent":{"n":1}}"#)));
+    assert!(owed("greet", Value::Text(String::new())));
+    assert!(owed("greet", wire(r#"{"content":[],"isError":false}"#)));
+    for value in [
+        structured(r#"{"n":"x"}"#),
+        raw(r#"{"structuredContent":{"n":"x"}}"#),
+        Value::Text(String::new()),
+    ] {
+        assert!(!owed("count", value));
+    }
+    for value in [
+        raw(r#"{"content":[],"isError":true}"#),
+        wire(r#"{"isError":true}"#),
+        wire(r#"{"resultType":"input_required","requestState":"s"}"#),
+        raw("[]"),
+        Value::Failure(String::new()),
+        Value::Error(Error::internal("x")),
+        Value::Blob(String::new()),
+        input_required(None, Some("s")),
+    ] {
+        assert!(!owed("greet", value));
     }
 }
 

@@ -14,6 +14,7 @@ use snodo_core::error::Error;
 use snodo_core::json::Object;
 use snodo_core::mrtr::state::KeyRing;
 use snodo_core::outcome::{Outcome, Value};
+use snodo_core::pipeline;
 use snodo_core::schema::Validator;
 use snodo_server::handler::Reply;
 
@@ -330,6 +331,19 @@ impl PyCallable {
             (Some(check), Value::Structured(_)) => self.checked(check, value, outcome),
             _ => outcome,
         }
+    }
+
+    /// Whether a call succeeds that gives this value. Nothing is logged of a value that does
+    /// not.
+    pub(crate) fn would_send(&self, call: &Target, value: &Bound<'_, PyAny>) -> bool {
+        let Ok(mut outcome) = self.value_of(call, value) else {
+            return false;
+        };
+        if let (Some(check), Value::Structured(_)) = (&self.check_output, &outcome.value) {
+            outcome = self.checked(check, value, outcome);
+        }
+        let output = self.layers().and_then(Layers::output);
+        pipeline::is_owed(output, call, &outcome.value)
     }
 
     /// What a raised exception becomes.

@@ -479,6 +479,23 @@ impl PyContext {
         }
     }
 
+    /// The name of the argument that is completed.
+    #[getter]
+    fn _argument(&self) -> Option<&str> {
+        match &self.of {
+            Of::Call(call, _) => call.target.argument(),
+            Of::Source(..) => None,
+        }
+    }
+
+    /// Whether the call would succeed if it gave this value.
+    fn _would_send(&self, value: &Bound<'_, PyAny>) -> bool {
+        match &self.of {
+            Of::Call(call, callable) => callable.would_send(&call.target, value),
+            Of::Source(..) => false,
+        }
+    }
+
     /// Called for what there is not: the names that other libraries have get a hint.
     #[expect(clippy::unused_self, reason = "Python's attribute protocol")]
     fn __getattr__(&self, name: &str) -> PyResult<()> {

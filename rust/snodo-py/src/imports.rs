@@ -15,6 +15,10 @@ macro_rules! imported {
 }
 
 imported!(
+    /// `deepcopy(value, memo)`
+    deepcopy: PyAny = "copy", "deepcopy"
+);
+imported!(
     /// `simplify(value)`: one level of plain data for a value of a type Rust does not know.
     simplify: PyAny = "snodo._encode", "simplify"
 );

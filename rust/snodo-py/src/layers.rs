@@ -22,6 +22,8 @@ pub(crate) struct Layers {
     outermost: Py<PyAny>,
     /// What arguments that a layer changed are held to, of a tool.
     input: Option<Schema>,
+    /// What its values are held to.
+    output: Option<Schema>,
     /// Arguments of which null says that they are absent.
     null_is_absent: Vec<String>,
 }
@@ -32,6 +34,7 @@ impl Layers {
         Ok(optional(spec, "wrapper")?.map(|outermost| Self {
             outermost,
             input: None,
+            output: None,
             null_is_absent: Vec::new(),
         }))
     }
@@ -44,10 +47,11 @@ impl Layers {
         let definition: Vec<u8> = spec.getattr("definition")?.extract()?;
         let definition = json::parse(&definition, &Limits::default()).ok();
         let definition = definition.as_ref().and_then(Json::as_object);
-        let schema = definition.and_then(|definition| definition.get("inputSchema"));
+        let schema = |name: &str| definition.and_then(|definition| definition.get(name));
         Ok(Some(Self {
-            // The registry compiles the same schema, and refuses the tool where that fails.
-            input: schema.and_then(|schema| Schema::input(schema, validator).ok()),
+            // The registry compiles the same schemas, and refuses the tool where that fails.
+            input: schema("inputSchema").and_then(|it| Schema::input(it, validator).ok()),
+            output: schema("outputSchema").and_then(|it| Schema::output(it, validator).ok()),
             null_is_absent: null_is_absent(spec)?,
             ..layers
         }))
@@ -55,6 +59,11 @@ impl Layers {
 
     pub(crate) fn outermost<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
         self.outermost.bind(py)
+    }
+
+    /// What the values of a tool are held to.
+    pub(crate) fn output(&self) -> Option<&Schema> {
+        self.output.as_ref()
     }
 
     /// What the outermost layer is called with.

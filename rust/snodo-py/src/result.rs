@@ -342,6 +342,18 @@ impl PyResultValue {
         Ok(Self::new("completion", &value, metadata))
     }
 
+    fn __deepcopy__(&self, py: Python<'_>, memo: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let copy = |part: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
+            Ok(imports::deepcopy(py)?.call1((part, memo))?.unbind())
+        };
+        let metadata = self.metadata.as_ref();
+        Ok(Self {
+            kind: self.kind,
+            value: Held::Given(copy(self.held(py)?)?),
+            metadata: metadata.map(|part| copy(part.bind(py))).transpose()?,
+        })
+    }
+
     #[getter]
     fn kind(&self) -> &'static str {
         self.kind

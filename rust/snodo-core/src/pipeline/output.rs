@@ -7,11 +7,16 @@ use crate::mrtr;
 use crate::outcome::{self, Outcome, Value};
 use crate::registry::Tool;
 use crate::runtime::Runtime;
+use crate::schema::Schema;
 
 /// With an output schema a result must carry structured content that the schema accepts, unless
 /// the tool failed or asks for input.
 pub(super) fn check_output(tool: &Tool, value: &Value) -> Result<(), Error> {
-    let (Some(schema), Some(content)) = (&tool.output, promised(value)) else {
+    check_owed(tool.output.as_ref(), value)
+}
+
+fn check_owed(schema: Option<&Schema>, value: &Value) -> Result<(), Error> {
+    let (Some(schema), Some(content)) = (schema, promised(value)) else {
         return Ok(());
     };
     match content {
@@ -20,6 +25,34 @@ pub(super) fn check_output(tool: &Tool, value: &Value) -> Result<(), Error> {
         )),
         Ok(content) if schema.accepts_output(content) => Ok(()),
         Ok(_) => Err(Error::internal("Tool output failed schema validation")),
+    }
+}
+
+/// Whether a value is a success that a call of `target` owes, with the output schema of a tool: for
+/// whoever has the value before the call has ended, and would keep it.
+pub fn is_owed(schema: Option<&Schema>, target: &Target, value: &Value) -> bool {
+    let out = &mut Vec::new();
+    match target {
+        Target::Tool(_) => match value {
+            Value::Text(_) | Value::Structured(_) | Value::Content(_) => {
+                check_owed(schema, value).is_ok()
+            }
+            Value::Raw(object) | Value::Wire(object) => {
+                let Some(members) = outcome::members(object) else {
+                    return false;
+                };
+                let fails = members.contains(&(b"isError", b"true"));
+                let is_own = outcome::own_type(&members).is_some();
+                !fails && !is_own && check_owed(schema, value).is_ok()
+            }
+            _ => false,
+        },
+        Target::Resource { uri, .. } | Target::Template { uri, .. } => {
+            outcome::write_read(value, uri, None, out).is_ok()
+        }
+        Target::Prompt(_) => outcome::write_messages(value, out).is_ok(),
+        Target::Completion { .. } => outcome::write_completion(target, value, out).is_ok(),
+        _ => false,
     }
 }
 
