@@ -26,6 +26,8 @@ MAILBOX = 1_000
 PATIENCE = 5.0
 """Seconds that an ask waits unless it says otherwise."""
 
+_HANDLERS = ("handle_call", "handle_cast")
+
 # Seconds that threads of actors get to end at the end of the process.
 _ENDING = 0.5
 
@@ -146,7 +148,8 @@ class _Base:
                 manager, which stops it at the end.
 
             Raises:
-                ConfigurationError: If the name is taken, or an option cannot hold.
+                ConfigurationError: If the name is taken, an option cannot hold, or the class has
+                    no handler.
                 RuntimeError: If an `Actor` is started outside of an event loop.
             """
     else:
@@ -161,6 +164,12 @@ class _Base:
         supervisor: Supervisor | None = None,
         **keywords: Any,
     ) -> Self:
+        base: type[_Base] = Actor if cls._coroutines else ThreadActor
+        if all(getattr(cls, one) is getattr(base, one) for one in _HANDLERS):
+            raise ConfigurationError(
+                f"actor {cls.__qualname__} handles nothing: write handle_call(self, message) for"
+                " what is asked, or handle_cast(self, message) for what is told"
+            )
         kept = name.name if isinstance(name, ActorName) else _checked_name(name)
         capacity = _above_zero("actor mailbox", mailbox, "an int", int)
         life = cls._lives(lambda: cls(*arguments, **keywords), kept, capacity, supervisor)
@@ -184,7 +193,7 @@ class _Base:
 
         from ._callable import innermost
 
-        for handler in ("handle_call", "handle_cast"):
+        for handler in _HANDLERS:
             if iscoroutinefunction(innermost(getattr(cls, handler))) is not cls._coroutines:
                 _refuse_handler(cls, handler)
 

@@ -113,6 +113,11 @@ def decorator(
 ) -> Any:
     """Declare with the ``message`` among the options, or give what takes a function for it."""
     declaration = _Declaration(form, server, name, options, frame)
+    if not isinstance(name, str):
+        # It would be refused when the decorator is used, which without parentheses never is.
+        raise declaration.site.refuse(
+            "name", WRONG_NAME, f'write @server.actor_{form}("name", target=..., input_schema=...)'
+        )
     if "message" in options:
         return declaration.add()
 

@@ -33,21 +33,28 @@ class RefusedError(Exception):
 def ask(server: Server, method: str, params: JSON | None = None) -> JSON:
     """Ask the server in this process for something that needs none of its code: a list, discovery.
 
+    No policy narrows it: whoever has the source may see all that is there.
+
     Raises:
         RefusedError: the answer is an error.
     """
     # Straight to the runtime: `Server.handle` would enter the lifespan, which may open a database.
-    text = server._runtime().handle(json.dumps(_message(method, params)).encode())
+    text = server._listing().handle(json.dumps(_message(method, params)).encode())
     return _result(json.loads(text) if text else None)
 
 
 def request(server: Server, method: str, params: JSON) -> JSON:
-    """Make a request that runs the server's code, and return its result.
+    """Make a request that runs the server's code, as ``SNODO_PRINCIPAL``, and return its result.
 
     Raises:
         RefusedError: the answer is an error.
+        ConfigurationError: ``SNODO_PRINCIPAL`` cannot be a principal.
     """
-    return _result(server.handle(_message(method, params)))
+    from ._options import environment_principal
+
+    principal = environment_principal()
+    auth = None if principal is None else json.loads(principal)
+    return _result(server.handle(_message(method, params), auth=auth))
 
 
 def _message(method: str, params: JSON | None) -> JSON:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 JSON = dict[str, Any]
 
+_NARROWED = "Server(authorize=...) narrows this for each caller: all that there is is shown here"
+
 
 def catalogue(server: Server) -> JSON:
     """Gather everything the server offers, and what its descriptions leave out."""
@@ -27,6 +29,7 @@ def catalogue(server: Server) -> JSON:
         "resources": listed(server, "resources/list", "resources"),
         "resourceTemplates": listed(server, "resources/templates/list", "resourceTemplates"),
         "prompts": list_prompts(server),
+        **({"narrowed": _NARROWED} if server._authorize is not None else {}),
     }
     return {**offer, "gaps": _gaps(offer)}
 
@@ -41,6 +44,8 @@ def as_text(offer: JSON) -> str:
         for entry in entries:
             lines.append(f"  {heading(entry)}")
             lines += [f"      {line}" for line in entry.get("description", "").splitlines()]
+    if "narrowed" in offer:
+        lines += ["", offer["narrowed"]]
     if offer["gaps"]:
         lines += ["", f"gaps ({len(offer['gaps'])})", *(f"  {gap}" for gap in offer["gaps"])]
     return "\n".join(lines)
@@ -110,6 +115,8 @@ def as_markdown(offer: JSON) -> str:
                 for one in prompt.get("arguments", ())
             ],
         )
+    if "narrowed" in offer:
+        lines += ["", offer["narrowed"]]
     if offer["gaps"]:
         lines += ["", "## Gaps", "", *(f"- {gap}" for gap in offer["gaps"])]
     return "\n".join(lines)

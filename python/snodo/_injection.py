@@ -141,6 +141,7 @@ def split(
 def _dependency(parameter: inspect.Parameter, scope: Scope) -> Dependency | None:
     if isinstance(parameter.default, Dependency):
         return parameter.default
+    _refuse_foreign(parameter.default, parameter.name, scope)
     if parameter.annotation is EMPTY:
         return None
     try:
@@ -152,7 +153,17 @@ def _dependency(parameter: inspect.Parameter, scope: Scope) -> Dependency | None
         raise scope.site.refuse(
             parameter.name, "Depends without parentheses", "write Depends(function)", "parameter"
         )
+    for one in metadata:
+        _refuse_foreign(one, parameter.name, scope)
     return next((one for one in metadata if isinstance(one, Dependency)), None)
+
+
+def _refuse_foreign(value: Any, name: str, scope: Scope) -> None:
+    """Refuse the `Depends` of a web framework: nobody would fill it, and clients could."""
+    kind = type(value)
+    if kind.__name__ == "Depends" and kind.__module__.partition(".")[0] == "fastapi":
+        advice = "import Depends from snodo"
+        raise scope.site.refuse(name, "has the Depends of FastAPI", advice, "parameter")
 
 
 class _Planner:

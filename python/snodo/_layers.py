@@ -8,6 +8,7 @@ component's own. It is a coroutine function if the component's is, or any layer 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -141,6 +142,9 @@ def _layer(entry: Any, path: str, site: Site, kind: str | None) -> Layer:
         if reason:
             raise site.refuse(path, reason, "leave it out here")
         return Layer(entry, {}, takes_options=False, is_async=False)
+    maker = getattr(entry, "__name__", "")
+    if entry is not None and entry is getattr(sys.modules.get("snodo.middleware"), maker, None):
+        raise site.refuse(path, f"is {maker} uncalled", f"call it: {maker}(...)")
     if isinstance(entry, type) or not callable(entry):
         what = f"{entry.__qualname__} is a class" if isinstance(entry, type) else kind_of(entry)
         raise site.refuse(path, f"is no middleware: {what}", _ADVICE)

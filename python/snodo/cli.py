@@ -429,7 +429,7 @@ def _inspect(options: argparse.Namespace) -> int:
     out = _Output()
     from . import _catalogue
 
-    offer = _catalogue.catalogue(_load(options.target))
+    offer = _offer(_load(options.target))
     tell = {
         "text": _catalogue.as_text,
         "json": _catalogue.as_json,
@@ -475,8 +475,21 @@ def _check(options: argparse.Namespace) -> int:
             out.print(_one_line(error))
         count = len(errors)
         return _complain(f"{count} wrong declaration{'' if count == 1 else 's'}", _FAILED)
-    out.print(_catalogue.as_text(_catalogue.catalogue(target.find(module))))
+    out.print(_catalogue.as_text(_offer(target.find(module))))
     return 0
+
+
+def _offer(server: Server) -> dict[str, Any]:
+    from . import _catalogue
+    from ._asking import RefusedError
+    from .errors import ConfigurationError
+
+    try:
+        return _catalogue.catalogue(server)
+    except RefusedError as error:
+        raise ConfigurationError(
+            f"Server {server.name!r} cannot tell what it has: {error}"
+        ) from None
 
 
 class _Output:

@@ -230,6 +230,7 @@ class Server:
         self._loopless = False
         self._composer: Composer | None = None
         self._made: Runtime | None = None
+        self._bare: Runtime | None = None
         # Hands on what sinks and access log were not told yet, at the end of the process.
         self._untold: Callable[[], None] | None = None
         self._making = allocate_lock()
@@ -405,7 +406,7 @@ class Server:
         output_schema: Mapping[str, Any] | None = None,
         timeout_ms: int = 5_000,
     ) -> Callable[[F], F]: ...
-    def actor_call(self, name: Any, /, **options: Any) -> Any:
+    def actor_call(self, name: Any = None, /, **options: Any) -> Any:
         """Declare a tool that asks an actor, as `snodo.actor_call`.
 
         Without a ``message`` it is a decorator of the function that builds one.
@@ -442,7 +443,7 @@ class Server:
         input_schema: Mapping[str, Any],
         description: str | None = None,
     ) -> Callable[[F], F]: ...
-    def actor_cast(self, name: Any, /, **options: Any) -> Any:
+    def actor_cast(self, name: Any = None, /, **options: Any) -> Any:
         """Declare a tool that tells an actor something, as `snodo.actor_cast`.
 
         Without a ``message`` it is a decorator of the function that builds one.
@@ -772,6 +773,22 @@ class Server:
             # A call that still runs when the interpreter is taken down would abort the process.
             atexit.register(_end_threads, ref(self._made))
             return self._made
+
+    def _listing(self) -> Runtime:
+        """Give a runtime that lists everything without asking any of the application's code.
+
+        A policy may need a principal, and a loop; so may what extensions put around requests.
+        """
+        if self._authorize is None and not self._extensions:
+            return self._runtime()
+        if self._bare is None:
+            from ._snodo import Runtime
+
+            settings, components = self._freeze()
+            settings |= {"authorize": None, "instrument": [], "metrics": False, "access_log": False}
+            settings["extensions"] = [one._replace(around=None) for one in self._extensions]
+            self._bare = Runtime(settings, components)
+        return self._bare
 
     def _watch(self, metrics: bool, access_log: bool) -> None:
         """Serve metrics and write access lines too, if these say so.

@@ -469,3 +469,11 @@ def listed(server: Server) -> list[dict[str, Any]]:
     assert answer is not None
     tools: list[dict[str, Any]] = answer["result"]["tools"]
     return tools
+
+
+@pytest.mark.parametrize("form", ["call", "cast"])
+@pytest.mark.parametrize("rest", ["", '(target="counter", input_schema=NOTHING)'])
+def test_a_decorator_without_parentheses_or_name_is_refused(run: Run, form: str, rest: str) -> None:
+    error = refused(run, f"@server.actor_{form}{rest}\ndef n(args): ...")
+    assert "Actor tool names must be non-empty string literals" in str(error)
+    assert f'@server.actor_{form}("name", target=' in str(error)

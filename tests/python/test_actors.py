@@ -775,3 +775,10 @@ def test_an_actor_error_survives_pickling() -> None:
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.reason) == ("Actor mailbox is full", "full")
     assert isinstance(error, snodo.ToolError)
+
+
+@pytest.mark.parametrize("base", [Actor, ThreadActor])
+def test_an_actor_that_handles_nothing_is_not_started(base: Any) -> None:
+    misspelt = type("Misspelt", (base,), {"handle_message": lambda self, message: None})
+    with pytest.raises(snodo.ConfigurationError, match=r"Misspelt handles nothing: .*handle_cast"):
+        misspelt.start(name="misspelt")

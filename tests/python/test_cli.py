@@ -665,3 +665,54 @@ atexit.register(lambda: print("handlers", logging.getLogger().handlers, logging.
     write("app.py", report + GREETER)
     done = run("serve", "app.py", "--stdio", stdin=message("tools/list"))
     assert "handlers [] 30" in done.stderr
+
+
+# --- a policy and the commands that look at a server --------------------------------------------
+
+GUARDED = """
+from snodo import Context, Error, Server
+
+def roles(context):
+    return context.auth["roles"]
+
+{form} policy(phase, component, context):
+    if component.name == "wipe" and "admin" not in roles(context):
+        return Error.authorization(-32003, "Admins only")
+
+server = Server("guarded", authorize=policy)
+
+@server.tool
+def search() -> str:
+    return "found"
+
+@server.tool
+def wipe(context: Context) -> str:
+    return f"wiped by {{context.auth['user']}}"
+"""
+
+
+@pytest.mark.parametrize("form", ["def", "async def"])
+@pytest.mark.parametrize("command", ["inspect", "check"])
+def test_a_policy_is_not_asked_what_there_is(
+    run: Run, write: Write, command: str, form: str
+) -> None:
+    write("app.py", GUARDED.format(form=form))
+    done = run(command, "app.py")
+    assert done.returncode == 0, done.stderr
+    assert "search()" in done.stdout
+    assert "wipe()" in done.stdout
+    assert "Server(authorize=...) narrows this for each caller" in done.stdout
+
+
+@pytest.mark.parametrize("form", ["def", "async def"])
+def test_call_is_made_as_who_the_environment_says(run: Run, write: Write, form: str) -> None:
+    write("app.py", GUARDED.format(form=form))
+    ada = {"SNODO_PRINCIPAL": '{"user": "ada", "roles": ["admin"]}'}
+    assert run("call", "app.py", "wipe", env=ada).stdout == "wiped by ada\n"
+    bob = {"SNODO_PRINCIPAL": '{"user": "bob", "roles": []}'}
+    refused = run("call", "app.py", "wipe", env=bob)
+    assert refused.returncode == 1
+    assert refused.stderr == "snodo: error -32003: Admins only\n"
+    nobody = run("call", "app.py", "wipe")
+    assert nobody.returncode == 1
+    assert "snodo: error -32603" in nobody.stderr

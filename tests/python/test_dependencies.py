@@ -156,6 +156,23 @@ def test_what_cannot_be_called_is_no_dependency() -> None:
     assert "test_dependencies.py:" in caught.value.where
 
 
+@pytest.mark.parametrize("hinted", [True, False])
+def test_the_depends_of_fastapi_is_refused(hinted: bool) -> None:
+    fastapi = pytest.importorskip("fastapi")
+    foreign = fastapi.Depends(one)
+
+    def tool(value: Any = None) -> str:
+        return str(value)
+
+    if hinted:
+        tool.__annotations__["value"] = Annotated[int, foreign]
+    else:
+        tool.__defaults__ = (foreign,)
+    with pytest.raises(DeclarationError, match="has the Depends of FastAPI") as caught:
+        Server("shop").tool(tool)
+    assert "import Depends from snodo" in str(caught.value)
+
+
 # Standing in
 
 

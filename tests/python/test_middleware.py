@@ -484,6 +484,17 @@ def test_a_servers_middleware_is_checked_with_the_server() -> None:
         assert caught.value.component == "server 'shop'"
 
 
+@pytest.mark.parametrize(
+    "maker", [cache, concurrency, rate_limit, response_limit, retry, snodo.middleware.timeout]
+)
+def test_ready_made_middleware_has_to_be_called(maker: Any) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        Server("shop", middleware=[maker])
+    name = maker.__name__
+    assert f"middleware.0: is {name} uncalled" in str(caught.value)
+    assert f"call it: {name}(...)" in str(caught.value)
+
+
 @pytest.mark.parametrize("base", [snodo.Tool, snodo.Resource, snodo.Prompt])
 def test_a_class_is_checked_when_it_is_made(base: Any) -> None:
     methods = {snodo.Tool: "call", snodo.Resource: "read", snodo.Prompt: "render"}
