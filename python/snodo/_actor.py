@@ -10,6 +10,7 @@ import atexit
 import sys
 from _thread import allocate_lock
 from contextvars import ContextVar
+from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakKeyDictionary
 
@@ -226,8 +227,9 @@ class _Base:
         """Take no more messages, handle those that wait, and end. The name is free at once.
 
         Returns:
-            What is known when it has ended: to be awaited, or waited for by a thread. Within a
-            handler it is known already, as no actor can wait for its own end.
+            What is known when it has ended: to be awaited, or waited for by a thread. A handler
+            that the end waits for does not wait: no actor can wait for its own end, be it by way of
+            others.
         """
         return _life(self).stop()
 
@@ -339,7 +341,7 @@ class _Life:
         """
         actor = self._make()
         actor._Base__life = self
-        self.mailbox = Mailbox(self._name, self._capacity, self.door)
+        self.mailbox = Mailbox(self._name, self._capacity, self.over, self.door)
         if self._stopped.is_known():  # meanwhile
             self.mailbox.close()
         return actor
@@ -401,7 +403,8 @@ class _LoopLife(_Life):
         self.door = door_of(self._loop)
 
     def begin(self, actor: Any) -> None:
-        self._task = self._loop.create_task(self._live(actor), name=f"snodo-actor-{self._name}")
+        name = f"snodo-actor-{self._name}"
+        self._task = _task_type()(self._live(actor), loop=self._loop, name=name)
 
     async def _live(self, actor: Any) -> None:
         try:
@@ -432,14 +435,36 @@ class _LoopLife(_Life):
         return True
 
 
+@cache
+def _task_type() -> Any:
+    import asyncio
+
+    class LoopTask(asyncio.Task[None]):
+        """The task of an actor, which knows whether the actor itself has cancelled it."""
+
+        by_itself = False
+
+        def cancel(self, msg: Any | None = None) -> bool:
+            if asyncio.current_task(self.get_loop()) is self:
+                self.by_itself = True
+            return super().cancel(msg)
+
+    return LoopTask
+
+
 def _from_outside(error: BaseException) -> bool:
     """Tell the end of a task, as it comes with the end of its loop, from what a handler raised."""
     import asyncio
 
     if not isinstance(error, asyncio.CancelledError):
         return isinstance(error, GeneratorExit)
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    task: Any = asyncio.current_task()
+    if task.by_itself and task.cancelling() == 1:
+        # That was a crash, after which the same task goes on.
+        task.by_itself = False
+        task.uncancel()
+    cancelled: bool = task.cancelling() > 0
+    return cancelled
 
 
 class _ThreadLife(_Life):
@@ -526,10 +551,16 @@ async def awaited(pending: Pending) -> Any:
     """Wait until something is known, on the running loop."""
     import asyncio
 
+    wait = pending._stand()
+    if wait is None:
+        return None
     loop = asyncio.get_running_loop()
     future = loop.create_future()
-    if pending._watch(door_of(loop), future):
-        await future
+    try:
+        if pending._watch(door_of(loop), future):
+            await future
+    finally:
+        wait.over()
     return pending.result()
 
 

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ._snodo import Runtime
 
 
+# Seconds between two looks at a loop that stands still.
+_PAUSE = 0.01
+
+
 class Guest:
     """One server's coroutines and its lifespan, on the loop that asks first.
 
@@ -33,14 +37,16 @@ class Guest:
     def lives(self) -> bool:
         """Whether some loop runs the coroutines."""
         stay = self._stay
-        return self._runtime.has_loop and (stay is None or not stay.loop.is_closed())
+        return self._runtime.has_loop and (stay is None or stay.loop.is_running())
 
     async def begin(self) -> None:
         """Return once some loop runs the coroutines, and the lifespan has been entered.
 
         Raises:
             LifespanError: If the lifespan raises. It is tried again the next time.
+            RuntimeError: If it has been entered on a loop that stands still.
         """
+        pauses = 50
         while not self.lives:
             with self._lock:
                 stay = self._stay
@@ -48,6 +54,16 @@ class Guest:
                     if stay is not None:
                         stay.forget(self._runtime)
                     stay = self._stay = _Stay(self._runtime, self._lifespan)
+            if not stay.loop.is_running() and not stay.loop.is_closed():
+                if pauses:  # it may be about to end, in steps of which each runs it again
+                    pauses -= 1
+                    await asyncio.sleep(_PAUSE)
+                    continue
+                raise RuntimeError(
+                    "the server's coroutines and its lifespan are on an event loop that was used"
+                    " before and stands still now: close that loop, or use the application on one"
+                    " loop only (with pytest, by one loop scope for all that uses it)"
+                )
             await asyncio.shield(asyncio.wrap_future(stay.begun))
 
     async def end(self) -> None:
@@ -85,7 +101,9 @@ class _Stay:
                 except asyncio.CancelledError as error:
                     cancelled = error  # the end of the loop, which is no fault of the lifespan
                     self.over.set()
-                await _gone(self.loop, set(runtime.detach_loop(self.loop)), owned=False)
+                left = set(runtime.detach_loop(self.loop))
+                runtime.refuse_calls()
+                await _gone(self.loop, left, owned=False)
         except BaseException as error:
             if self.begun.done():
                 raise

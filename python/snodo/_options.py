@@ -6,7 +6,7 @@ from .errors import ConfigurationError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any, Literal
 
 PROTOCOLS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -407,16 +407,59 @@ def checked_limits(value: Any) -> dict[str, int | float]:
     return limits
 
 
+_ELSEWHERE = {
+    "auth": "write authenticate=...",
+    "lifespan": "write @server.lifespan above the function",
+    "log_level": "that is an option of `snodo serve`",
+    "host": 'that is an option of server.run("http")',
+    "port": 'that is an option of server.run("http")',
+    "tools": "write server.add(...)",
+}
+
+
+def refuse_unknown(unknown: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse options that `Server` does not take, and say what may have been meant.
+
+    Raises:
+        ConfigurationError: If there is one.
+    """
+    for name in unknown:
+        advice = _ELSEWHERE.get(name) or nearest(name, known)
+        raise ConfigurationError(f"Server has no option {name!r}{advice and f': {advice}'}")
+
+
+def wrong_transport(transport: object) -> ConfigurationError:
+    """Say which transports there are, and which one was meant."""
+    meant = transport in ("streamable-http", "streamable_http", "sse")
+    advice = ': write "http"' if meant else ""
+    return ConfigurationError(f'Server transport must be "stdio" or "http"{advice}')
+
+
+def refuse_mixture(uds: object, host: str, port: int) -> None:
+    """Refuse a Unix socket and an address together, as the command line does.
+
+    Raises:
+        ConfigurationError: If both are given.
+    """
+    if uds is not None and (host, port) != ("127.0.0.1", 8000):
+        raise ConfigurationError("uds takes the place of host and port: give one of them")
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Ask whether a name like this one was meant; empty if none is like it."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), 1)
+    return f"did you mean {near[0]!r}?" if near else ""
+
+
 def _instead(name: object) -> str:
     """Say what may have been meant by the name of a limit that there is not."""
     known = sorted((*_COUNTS, *_TIMES))
     if name in ("call_timeout", "timeout", "tool_timeout", "request_timeout"):
         return "how long a call may take is said by Server(timeout=...), or by its component"
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(name), known, 1)
-    meant = f"did you mean {near[0]!r}? " if near else ""
-    return f"{meant}there are {', '.join(known)}"
+    meant = nearest(str(name), known)
+    return f"{meant}{' ' if meant else ''}there are {', '.join(known)}"
 
 
 def checked_protocols(value: Any) -> tuple[str, ...]:

@@ -41,6 +41,7 @@ __all__ = [
     "Result",
     "Runtime",
     "Serving",
+    "Wait",
     "ask_actor",
     "check_extensions",
     "check_hosted",
@@ -128,8 +129,18 @@ class Pending:
     def _watch(self, door: Door, future: Future[None]) -> bool:
         """Set the result of a future of the door's loop when it is known. False: it is already."""
 
+    def _stand(self) -> Wait | None:
+        """Take a place among those that wait. None: for an end that waits for this code."""
+
     def _settle(self, value: Any) -> None:
         """Make it known."""
+
+@final
+class Wait:
+    """A task that waits for an actor."""
+
+    def over(self) -> None:
+        """Wait no more."""
 
 @final
 class Door:
@@ -156,12 +167,13 @@ class Letter:
 class Mailbox:
     """What one incarnation of an actor is sent. Under its name until it is stopped or closed."""
 
-    def __new__(cls, name: str, capacity: int, door: Door | None = None) -> Self:
+    def __new__(cls, name: str, capacity: int, over: Pending, door: Door | None = None) -> Self:
         """Take a name.
 
         Args:
             name: Of the actor.
             capacity: Messages that may wait.
+            over: What is known with its end, in whichever incarnation.
             door: Of the loop that it is read on; None for a thread.
 
         Raises:
@@ -843,6 +855,9 @@ class Runtime:
 
     def detach_loop(self, event_loop: AbstractEventLoop) -> list[Task[Any]]:
         """Take the loop back, and give the tasks of its calls, cancelled."""
+
+    def refuse_calls(self) -> None:
+        """Fail the calls that wait for a loop, and those that come before there is another."""
 
     def handle(self, message: bytes, principal: bytes | None = None) -> bytes | None:
         """Serve one message of this principal (JSON); the answer, or None where there is none."""

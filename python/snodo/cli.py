@@ -295,8 +295,7 @@ def _serve(options: argparse.Namespace) -> int:
         else:
             server.run(
                 transport="http",
-                host=flags["host"],
-                port=flags["port"],
+                **({} if flags["uds"] else {"host": flags["host"], "port": flags["port"]}),
                 path=flags["path"],
                 allowed_hosts=flags["allow_host"],
                 allowed_origins=flags["allow_origin"],

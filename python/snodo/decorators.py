@@ -10,7 +10,7 @@ from .errors import DeclarationError
 __all__ = ["prompt", "resource", "tool"]
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import FrameType
     from typing import Any, TypeAlias, TypeVar
 
@@ -211,7 +211,8 @@ def declare(
     from ._subject import Declaration
 
     cls, make = spec_maker(kind)
-    unknown = sorted(options.keys() - cls.__dataclass_fields__.keys())
+    fields = cls.__dataclass_fields__
+    unknown = sorted(options.keys() - fields.keys())
     if unknown:
         raise DeclarationError(
             location(function, frame),
@@ -219,7 +220,7 @@ def declare(
             "",
             unknown[0],
             f"{kind} received unknown options: {', '.join(unknown)}",
-            f"there are {', '.join(cls.__dataclass_fields__)}",
+            f"{_meant(unknown[0], fields)}there are {', '.join(fields)}",
         )
     known = cls(**options)
     method = alone and is_method(function)
@@ -241,6 +242,15 @@ def spec_maker(kind: str) -> tuple[Any, Callable[..., Any]]:
     from ._prompt_spec import PromptOptions, prompt_spec
 
     return PromptOptions, prompt_spec
+
+
+def _meant(unknown: str, known: Iterable[str]) -> str:
+    from ._options import nearest
+
+    if unknown == "tags":
+        return "say it in metadata={...}; "
+    meant = nearest(unknown, known)
+    return f"{meant} " if meant else ""
 
 
 def _shown(function: Any, options: Mapping[str, Any]) -> Any:

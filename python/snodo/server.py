@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from os import PathLike
     from types import FrameType
-    from typing import Any, Literal, Protocol, TypeAlias, TypeVar
+    from typing import Any, Literal, Never, Protocol, TypeAlias, TypeVar
 
     from ._actor import ActorName
     from ._actor_tool import Handler
@@ -110,6 +110,7 @@ class Server:
         instrument: Sequence[Any] = (),
         metrics: bool = False,
         access_log: bool = False,
+        **unknown: Never,
     ) -> None:
         """Take identity and policies.
 
@@ -161,11 +162,14 @@ class Server:
                 Prometheus.
             access_log: Whether each message becomes a line of JSON on the logger
                 ``snodo.access``.
+            **unknown: None: what is given beside these is refused.
 
         Raises:
-            ConfigurationError: If an option cannot hold.
+            ConfigurationError: If an option cannot hold, or there is none of its name.
             DeclarationError: If there is wrong middleware.
         """
+        if unknown:
+            _options.refuse_unknown(unknown, Server.__init__.__kwdefaults__ or ())
         self.name = _options.text("name", name)
         if not name:
             raise ConfigurationError("Server name must not be empty")
@@ -623,6 +627,7 @@ class Server:
         """
         from . import _serving, _streams
 
+        _options.refuse_mixture(uds, host, port)
         if transport is None:
             if sys.stdin is not None and sys.stdin.isatty():
                 print(_serving.usage(self.name), file=sys.stderr)
@@ -652,7 +657,7 @@ class Server:
                 on_started=self._say if on_started is None else on_started,
             )
         else:
-            raise ConfigurationError('Server transport must be "stdio" or "http"')
+            raise _options.wrong_transport(transport)
         self._loopless = self._lifespan is None and not self._runtime().has_coroutines
         _serving.run(self._runtime(), start, self._lifespan)
 
@@ -698,6 +703,7 @@ class Server:
         """
         from . import _serving
 
+        _options.refuse_mixture(uds, host, port)
         runtime = self._runtime()
         start = _serving.http(
             runtime,
@@ -827,11 +833,11 @@ class Server:
         """Say what is dangerous about serving there, if anything is."""
         if self._authenticate is not None or "://127." in url or "://[::1]" in url:
             return None
+        if url.startswith("http://unix:") and url.count(":") > 2:  # a socket of this machine
+            return None
         from urllib.parse import urlsplit
 
         host = urlsplit(url).hostname
-        if not host:  # a socket of this machine
-            return None
         return (
             f"{host} is reachable from other machines and nothing asks callers who they are: give"
             " Server(authenticate=...), put a proxy that does in front, or bind 127.0.0.1"

@@ -389,6 +389,10 @@ actor_call(
     server, "block", target="blocks", input_schema=NOTHING, message=2.0,
     encode_reply=lambda seconds: {"seconds": seconds}, timeout_ms=100,
 )
+actor_call(
+    server, "encode", target="blocks", input_schema=NOTHING, message=0,
+    encode_reply=lambda seconds: (time.sleep(2.0), {"seconds": seconds})[1], timeout_ms=100,
+)
 actor_cast(server, "stick", target="stuck", input_schema=NOTHING, message="stick")
 actor_call(
     server, "wait", target="stuck", input_schema=NOTHING, message="wait",
@@ -420,10 +424,11 @@ async def lifespan():
 """
 
 
-def test_the_deadline_passes_though_the_loop_is_blocked(serve_process: Any) -> None:
+@pytest.mark.parametrize("tool", ["block", "encode"])
+def test_the_deadline_passes_though_the_loop_is_blocked(serve_process: Any, tool: str) -> None:
     session = serve_process(BLOCKED)
     begun = time.monotonic()
-    assert session.failure("block") == "Actor call timed out"
+    assert session.failure(tool) == "Actor call timed out"
     assert 0.08 < time.monotonic() - begun < 1
 
 

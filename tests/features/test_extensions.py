@@ -64,6 +64,10 @@ class Jobs(Extension):
         server.notify.publish(Event.extension(self.id, job["jobId"], job))
         return {}
 
+    @method("jobs/loose", header=("Mcp-Name", "jobId"))
+    def loose(self, params, context):
+        return {}
+
     @method("jobs/wire")
     def wire(self, params, context):
         return Result.wire({"given": params, "settings": context.extensions[self.id]})
@@ -220,6 +224,22 @@ def test_a_header_repeats_a_parameter(write_app: Any) -> None:
         # What is wrong with the parameter is better told as that.
         message = request("jobs/get", {"jobId": 5}, clientCapabilities=DECLARED)
         assert server.send(message).json()["error"]["code"] == -32602
+        # Of no type that anybody looks at: who goes by the header is not told anything else.
+        for params, header, code in [
+            ({"jobId": "a"}, "a", None),
+            ({"jobId": "a"}, "b", -32020),
+            ({"jobId": "a"}, None, -32020),
+            ({"jobId": 5}, "5", -32602),
+            ({"jobId": True}, "true", -32602),
+            ({"jobId": ["a"]}, "a", -32602),
+            ({"jobId": None}, None, -32602),
+            ({}, "a", -32602),
+            ({}, None, -32602),
+        ]:
+            message = request("jobs/loose", params, clientCapabilities=DECLARED)
+            reply = server.send(message, **{"Mcp-Name": header})
+            assert reply.status == (200 if code is None else 400), (params, header)
+            assert reply.json().get("error", {}).get("code") == code, (params, header)
     finally:
         server.close()
 
@@ -303,6 +323,21 @@ class Layer(Extension):
             except TimeoutError:
                 await asyncio.to_thread(stopped.wait, 10)
                 return Result.text(f"stopped {stopped.is_set()}")
+        if name == "wire":
+            return Result.wire(context.meta["com.example/object"])
+        if name == "clears":
+            result = await call_next()
+            result.value.clear()
+            return result
+        if name == "elsewhere" and outer:
+            def wait():
+                async def goes_on():
+                    return await call_next()
+                try:
+                    asyncio.run(goes_on())
+                except RuntimeError as error:
+                    return str(error)
+            return Result.text(await asyncio.to_thread(wait))
         if name == "twice" and outer:
             result = await call_next()
             try:
@@ -498,6 +533,7 @@ def test_what_is_below_answers_as_if_there_were_no_layer(serve: Any) -> None:
         ("fails", "catches", "caught -5 no {'a': 1}"),
         ("says", "looks", "x {}, seen as wire"),
         ("says", "twice", "call_next goes on once"),
+        ("says", "elsewhere", "call_next goes on where around() runs, on no other event loop"),
         (
             "says",
             "asks",
@@ -510,6 +546,50 @@ def test_a_layer_may(serve: Any, tool: str, do: str, said: str) -> None:
     arguments = {"text": "x"} if tool == "says" else {}
     found = told(serve(LAYERS), tool, do, arguments)
     assert found.replace("{'inner': []}", "{}") == said
+
+
+CACHED = {"ttlMs": 0, "cacheScope": "private"}
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "given", "fits"),
+    [
+        ("tools/call", {"name": "order"}, {"content": []}, True),
+        ("tools/call", {"name": "order"}, {"j": 1}, False),
+        ("tools/call", {"name": "order"}, {"content": {}}, False),
+        ("tools/list", {}, {"tools": [], **CACHED}, True),
+        ("tools/list", {}, {"resultType": "complete", "content": []}, False),
+        ("prompts/list", {}, {"prompts": [], **CACHED}, True),
+        ("prompts/get", {"name": "greets"}, {"messages": []}, True),
+        ("prompts/get", {"name": "greets"}, {"prompts": []}, False),
+        ("resources/list", {}, {"resources": [], **CACHED}, True),
+        ("resources/templates/list", {}, {"resourceTemplates": [], **CACHED}, True),
+        ("resources/read", {"uri": "text://a"}, {"contents": [], **CACHED}, True),
+        ("resources/read", {"uri": "text://a"}, {"content": []}, False),
+        ("server/discover", {}, {"supportedVersions": [], "capabilities": {}, **CACHED}, True),
+        ("server/discover", {}, {}, False),
+    ],
+)
+def test_an_answer_is_one_to_the_operation(
+    serve: Any, method: str, params: dict[str, Any], given: dict[str, Any], fits: bool
+) -> None:
+    session = serve(LAYERS)
+    params = {**params, "_meta": {"com.example/do": "wire", "com.example/object": given}}
+    if fits:
+        result = session.ask(method, params)
+        del result["_meta"]
+        assert result == {"resultType": "complete", **given}
+    else:
+        refused = session.refusal(method, params)
+        assert (refused.code, refused.message) == (
+            -32603,
+            "Extension middleware returned an invalid result",
+        )
+
+
+def test_an_answer_that_was_emptied_is_none(serve: Any) -> None:
+    params = {"name": "says", "arguments": {"text": "x"}, **doing("clears")}
+    assert serve(LAYERS).refusal("tools/call", params).code == -32603
 
 
 def test_a_layer_that_stops_waiting_stops_what_is_below(serve: Any) -> None:

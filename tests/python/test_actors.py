@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import functools
 import gc
 import itertools
 import logging
@@ -775,6 +776,154 @@ def test_an_actor_error_survives_pickling() -> None:
     again = pickle.loads(pickle.dumps(error))
     assert (str(again), again.reason) == ("Actor mailbox is full", "full")
     assert isinstance(error, snodo.ToolError)
+
+
+def on_a_loop(test: Any) -> Any:
+    @functools.wraps(test)
+    def run(*given: Any, **named: Any) -> None:
+        asyncio.run(test(*given, **named))
+
+    return run
+
+
+class Runs(Actor):
+    """Does what it is sent."""
+
+    async def handle_call(self, message: Any) -> Any:
+        return await message()
+
+    async def handle_cast(self, message: Any) -> None:
+        await message()
+
+
+@on_a_loop
+async def test_a_circle_of_stops_ends() -> None:
+    one, other = Runs.start(name=next(_names)), Runs.start(name=next(_names))
+    ready = asyncio.Event()
+
+    async def stops(whom: Runs) -> None:
+        await ready.wait()
+        await whom.stop()
+
+    one.tell(lambda: stops(other))
+    other.tell(lambda: stops(one))
+    ready.set()
+    async with asyncio.timeout(20):
+        await one.stop()
+        await other.stop()
+
+
+@on_a_loop
+async def test_a_circle_of_threads_ends() -> None:
+    class Stops(ThreadActor):
+        def handle_cast(self, message: Any) -> None:
+            whom, both = message
+            both.wait(20)
+            whom.stop().wait()
+
+    one, other = Stops.start(name=next(_names)), Stops.start(name=next(_names))
+    both = threading.Barrier(2)
+    one.tell((other, both))
+    other.tell((one, both))
+    await asyncio.wait_for(asyncio.gather(_end(one), _end(other)), 20)
+
+
+async def _end(actor: Any) -> None:
+    await actor.stop()
+
+
+@on_a_loop
+async def test_a_circle_of_asks_fails_at_once() -> None:
+    actors = [Runs.start(name=next(_names)) for _ in range(3)]
+    ready = asyncio.Event()
+
+    async def asks(whom: Runs) -> Any:
+        await ready.wait()
+        try:
+            return await whom.ask(lambda: asyncio.sleep(0, "reply"), timeout=None)
+        except ActorError as error:
+            return error.reason
+
+    def asking(whom: Runs) -> Any:
+        return lambda: asks(whom)
+
+    found = [
+        actor.ask(asking(actors[(at + 1) % 3]), timeout=None) for at, actor in enumerate(actors)
+    ]
+    ready.set()
+    async with asyncio.timeout(20):
+        replies = sorted([await one for one in found])
+    # One of them would have closed the circle; the others have their replies then.
+    assert replies == ["failed", "reply", "reply"]
+    for actor in actors:
+        await actor.stop()
+
+
+@on_a_loop
+async def test_actors_that_ask_each_other_in_turn_make_no_circle() -> None:
+    one, other = Runs.start(name=next(_names)), Runs.start(name=next(_names))
+
+    async def gives() -> str:
+        return "reply"
+
+    async def asks(whom: Runs) -> Any:
+        return await whom.ask(gives)
+
+    for _ in range(50):
+        assert await one.ask(lambda: asks(other)) == "reply"
+        assert await other.ask(lambda: asks(one)) == "reply"
+    await one.stop()
+    await other.stop()
+
+
+async def _cancels_itself() -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(0)
+
+
+async def _raises_generator_exit() -> None:
+    raise GeneratorExit
+
+
+@pytest.mark.parametrize("ends", [_cancels_itself, _raises_generator_exit])
+@on_a_loop
+async def test_a_handler_that_ends_its_own_task_has_crashed(
+    ends: Any, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    Runs.start(name=name, supervisor=Supervisor(5, within=60, backoff=0.001))
+    for _ in range(3):
+        with pytest.raises(ActorError, match="failed"):
+            await ActorName(name).ask(ends)
+        await wait_until_lives(name)
+    crashes = [record for record in caplog.records if "started again" in record.getMessage()]
+    assert len(crashes) == 3
+
+
+async def wait_until_lives(name: str) -> None:
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                ActorName(name).tell(lambda: asyncio.sleep(0))
+                return
+            except ActorError:
+                await asyncio.sleep(0.001)
+
+
+def test_whoever_waits_for_an_actor_hears_that_its_loop_was_closed(name: str) -> None:
+    loop = asyncio.new_event_loop()
+
+    async def begin() -> Runs:
+        return Runs.start(name=name)
+
+    actor = loop.run_until_complete(begin())
+    reply = actor.ask(lambda: asyncio.sleep(0), timeout=None)
+    end = actor.stop()
+    loop.close()
+    with pytest.raises(ActorError, match="failed"):
+        reply.wait(20)
+    end.wait(20)
 
 
 @pytest.mark.parametrize("base", [Actor, ThreadActor])

@@ -292,6 +292,9 @@ def test_nothing_of_this_is_imported_by_a_server_that_has_none_of_it() -> None:
     [
         ("http://127.0.0.1:8000/mcp", False),
         ("http://[::1]:8000/mcp", False),
+        ("http://unix:/run/shop.sock:/mcp", False),
+        ("http://unix:shop.sock:/mcp", False),
+        ("http://unix:8000/mcp", True),
         ("http://0.0.0.0:8000/mcp", True),
         ("http://[::]:8000/mcp", True),
         ("http://192.168.0.7:8000/mcp", True),

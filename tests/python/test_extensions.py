@@ -248,3 +248,18 @@ def test_a_change_of_the_offer_keeps_extensions() -> None:
 
     assert ask() == before
     assert "complete" in before
+
+
+async def _goes_on(self: Any, context: Any, operation: Any, call_next: Any) -> Any:
+    return await call_next()
+
+
+def test_layers_have_an_end_far_from_that_of_the_stack() -> None:
+    def layers(count: int) -> list[Extension]:
+        methods = [{f"l{at}/x": lambda params, context: {}} for at in range(count)]
+        return [
+            varied(id=f"com.example/l{at}", methods=methods[at], around=_goes_on)
+            for at in range(count)
+        ]
+
+    assert "at most 16 may have around()" in refusal(*layers(17))

@@ -651,3 +651,31 @@ def test_the_names_are_these() -> None:
     assert json.dumps(middleware.__all__) == (
         '["cache", "concurrency", "rate_limit", "response_limit", "retry", "timeout"]'
     )
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("wrapped_async", [False, True])
+def test_as_many_as_nobody_has_do_not_end_the_process(is_async: bool, wrapped_async: bool) -> None:
+    server = Server("deep")
+    wrappers = [recording([], "w", is_async)] * 500
+
+    if wrapped_async:
+
+        @server.tool(middleware=wrappers)
+        async def f() -> str:
+            return "below"
+    else:
+
+        @server.tool(name="f", middleware=wrappers)
+        def g() -> str:
+            return "below"
+
+    # Python itself counts how deep it is, and says so before the stack ends.
+    answer = server.handle(request("tools/call", {"name": "f", "arguments": {}}))
+    assert answer is not None
+    assert text_of(answer) == "below" or "failed" in text_of(answer)
+
+
+def text_of(answer: dict[str, Any]) -> str:
+    found: str = answer["result"]["content"][0]["text"]
+    return found

@@ -314,3 +314,35 @@ def test_a_lifespan_that_is_a_plain_context_manager_is_refused_where_it_is_writt
 def test_a_limit_that_is_not_there_is_answered_with_what_is(name: str, text: str) -> None:
     with pytest.raises(ConfigurationError, match=text):
         Server("limited", limits={name: 5})
+
+
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [
+        ("auth", "write authenticate=..."),
+        ("lifespan", "write @server.lifespan"),
+        ("time_out", "did you mean 'timeout'?"),
+        ("zzz", "no option 'zzz'"),
+    ],
+)
+def test_an_option_that_there_is_not_is_refused_with_what_was_meant(
+    option: str, advice: str
+) -> None:
+    options: dict[str, Any] = {option: None}
+    with pytest.raises(ConfigurationError) as caught:
+        Server("shop", **options)
+    assert option in str(caught.value)
+    assert advice in str(caught.value)
+
+
+@pytest.mark.parametrize(("option", "advice"), [("meta", "'metadata'"), ("tags", "metadata={...}")])
+def test_an_option_of_a_tool_is_refused_with_what_was_meant(option: str, advice: str) -> None:
+    options: dict[str, Any] = {option: None}
+    with pytest.raises(DeclarationError) as caught:
+        Server("shop").tool(**options)(lambda: "")
+    assert advice in str(caught.value)
+
+
+def test_the_transport_has_a_shorter_name_than_in_the_specification() -> None:
+    with pytest.raises(ConfigurationError, match='write "http"'):
+        Server("shop").run("streamable-http")  # type: ignore[arg-type]

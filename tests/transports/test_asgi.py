@@ -646,6 +646,45 @@ class TestByHand:
         task.cancel = lambda: None  # type: ignore[method-assign]
         task._log_destroy_pending = False  # type: ignore[attr-defined]
 
+    def test_a_loop_that_stands_still_is_not_waited_for(
+        self, demo: Server, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        app = demo.asgi()
+        message, given = calling(call("native"))
+        loop = asyncio.new_event_loop()
+        assert loop.run_until_complete(ask(app, given, message)).status == 200
+        assert asyncio.run(ask(app, given, message)).status == 500
+        assert "stands still now: close that loop" in caplog.text
+        assert loop.run_until_complete(ask(app, given, message)).status == 200
+        loop.run_until_complete(loop.shutdown_default_executor())
+        (task,) = asyncio.all_tasks(loop)
+        task.cancel()
+        loop.run_until_complete(asyncio.wait([task]))
+        loop.close()
+        assert asyncio.run(ask(app, given, message)).status == 200
+
+    def test_no_call_is_lost_with_the_loop_it_was_to_run_on(self, demo: Server) -> None:
+        app = demo.asgi()
+        message, given = calling(call("native"))
+        statuses: list[int] = []
+
+        async def several() -> None:
+            for _ in range(10):
+                # Within the time that `ask` gives it, which is less than that of a call.
+                statuses.append((await ask(app, given, message)).status)
+
+        def run() -> None:
+            for _ in range(10):
+                asyncio.run(several())
+
+        threads = [threading.Thread(target=run) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert len(statuses) == 600
+        assert set(statuses) <= {200, 500}
+
     def test_who_does_not_take_what_is_sent_ends_the_call(self, demo: Server) -> None:
         message, given = calling(call("floods", progressToken="p"))
         given["headers"].append((b"accept", b"application/json, text/event-stream"))

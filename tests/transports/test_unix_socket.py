@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -171,6 +173,19 @@ def test_serve_takes_it_too(path: Path) -> None:
         finally:
             server.kill()
             path.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("address", [{"port": 1}, {"host": "0.0.0.0"}])
+def test_an_address_has_no_place_beside_it_in_python_either(
+    path: Path, address: dict[str, Any]
+) -> None:
+    from snodo import ConfigurationError, Server
+
+    with pytest.raises(ConfigurationError, match="takes the place of host and port"):
+        Server("echo", version="1").run("http", uds=path, **address)
+    with pytest.raises(ConfigurationError, match="takes the place of host and port"):
+        asyncio.run(Server("echo", version="1").serve(uds=path, **address))
+    assert not path.exists()
 
 
 def test_a_path_has_to_have_a_name() -> None:

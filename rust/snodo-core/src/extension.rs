@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::dialect::Dialect;
 use crate::error::Error;
 use crate::json::{Json, Object};
+use crate::limits::LAYERS;
 use crate::schema::Schema;
 use crate::{meta, mrtr, subscription};
 
@@ -95,6 +96,9 @@ pub enum ExtensionError {
     /// A result type that is the core's.
     #[error("extension {0:?}: result type {1:?} is the protocol's own")]
     ResultType(String, String),
+    /// One layer too many.
+    #[error("extension {0:?} is one too many: at most {LAYERS} may have around()")]
+    Layers(String),
     /// A header that says something else.
     #[error("extension {0:?}: header {1:?} must be Mcp-Name or begin with Mcp-Param-")]
     Header(String, String),
@@ -113,6 +117,10 @@ pub fn check(
         let earlier = &extensions[..at];
         if earlier.iter().any(|other| other.id == extension.id) {
             return Err(ExtensionError::Repeated(id()));
+        }
+        let layers = extensions[..=at].iter();
+        if layers.filter(|one| one.around != Around::Nothing).count() > LAYERS {
+            return Err(ExtensionError::Layers(id()));
         }
         if extension.methods.is_empty() {
             return Err(ExtensionError::NoMethods(id()));
@@ -379,6 +387,21 @@ mod tests {
         let mut none = extension("a/b", &["x"]);
         none.versions.clear();
         assert!(refusal(&[none]).is_some());
+    }
+
+    #[test]
+    fn layers_are_few() {
+        let ids: Vec<_> = (0..=LAYERS).map(|n| (format!("a/x{n}"), n)).collect();
+        let names: Vec<&'static str> = ids.iter().map(|(id, _)| &*id.clone().leak()).collect();
+        let one = |n: usize, around| Extension {
+            around,
+            ..extension(names[n], &[names[n]])
+        };
+        let mut all: Vec<_> = (0..LAYERS).map(|n| one(n, Around::Everything)).collect();
+        all.push(one(LAYERS, Around::Nothing));
+        assert_eq!(refusal(&all), None);
+        all[LAYERS].around = Around::These(Vec::new());
+        assert!(refusal(&all).is_some_and(|text| text.contains("at most 16")));
     }
 
     #[test]

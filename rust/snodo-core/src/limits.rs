@@ -9,6 +9,10 @@ use std::time::Duration;
 /// thread's stack has an end.
 pub const MAX_JSON_DEPTH: usize = 1000;
 
+/// Extensions that surround operations. More: refused when the server is made. Each is polled within
+/// the one outside of it, and a thread's stack has an end.
+pub const LAYERS: usize = 16;
+
 /// Schemas nested in a schema. Deeper: refused at registration. Compiling walks them by recursion.
 pub const SCHEMA_DEPTH: usize = 64;
 

@@ -15,7 +15,9 @@ use snodo_server::handler::Reply;
 use crate::callable::PyCallable;
 use crate::context::PyContext;
 use crate::convert::{encode_plain, object_to_python};
-use crate::lane::actor::{Fault, Letter, Mailbox, Message, PyPending, Ticket, Waits, post};
+use crate::lane::actor::{
+    Encodes, Fault, Letter, Mailbox, Message, PyPending, Ticket, Waits, post,
+};
 use crate::lane::{Job, ThreadLane};
 use crate::{error, imports, schema};
 
@@ -52,7 +54,7 @@ impl ActorTool {
         }
         match &self.message {
             Builder::Constant(message) => {
-                self.send(Message::Constant(message.clone()), job.callable, job.reply);
+                self.send(Message::Constant(message.clone()), &job.callable, job.reply);
             }
             // A function of the author's runs where plain functions do.
             Builder::Arguments(_) | Builder::Context(_) => threads.push(job),
@@ -63,7 +65,7 @@ impl ActorTool {
     pub(crate) fn build_and_send(
         self: &Arc<Self>,
         context: &Bound<'_, PyContext>,
-        callable: Arc<PyCallable>,
+        callable: &PyCallable,
         reply: Reply,
     ) {
         let arguments = &context.get().call().arguments;
@@ -109,7 +111,7 @@ impl ActorTool {
     }
 
     /// Asks or tells, and sees to it that the call is answered. Never attaches.
-    fn send(self: &Arc<Self>, message: Message, callable: Arc<PyCallable>, reply: Reply) {
+    fn send(self: &Arc<Self>, message: Message, callable: &PyCallable, reply: Reply) {
         let Some(mailbox) = Mailbox::find(&self.target) else {
             return reply.send(Fault::Unavailable.into());
         };
@@ -118,12 +120,9 @@ impl ActorTool {
             return reply.send(sent.map_or_else(Outcome::from, |()| acknowledged()));
         };
         let cancel = reply.cancelled().clone();
-        let waiter = Box::new(Caller {
-            tool: self.clone(),
-            callable,
-            reply,
-        });
-        let Ok(ticket) = Ticket::new(waiter, Some(call.patience)) else {
+        let encoding = self.encoding(callable.result_bytes());
+        let waiter = Box::new(Caller(reply));
+        let Ok(ticket) = Ticket::new(waiter, Some(call.patience), Some(encoding)) else {
             return; // no runtime, so nobody to answer
         };
         let forsaken = Arc::downgrade(&ticket);
@@ -135,6 +134,11 @@ impl ActorTool {
         if let Err(fault) = mailbox.put(Letter::ask(message, ticket.clone())) {
             ticket.fail(fault);
         }
+    }
+
+    fn encoding(self: &Arc<Self>, limit: usize) -> Arc<dyn Encodes> {
+        let tool = self.clone();
+        Arc::new(Encoding { tool, limit })
     }
 
     /// A reply as the client is to read it, and the JSON text of that.
@@ -169,42 +173,44 @@ fn acknowledged() -> Outcome {
     Value::Structured(br#"{"sent":true}"#.to_vec()).into()
 }
 
-/// A call of the tool that waits for a reply.
-struct Caller {
+/// How replies to one call are encoded.
+struct Encoding {
     tool: Arc<ActorTool>,
-    callable: Arc<PyCallable>,
-    reply: Reply,
+    limit: usize,
 }
 
+impl Encodes for Encoding {
+    fn encode<'py>(
+        &self,
+        reply: &Bound<'py, PyAny>,
+    ) -> Result<(Bound<'py, PyAny>, Vec<u8>), Fault> {
+        self.tool.encode(reply, self.limit)
+    }
+}
+
+/// A call of the tool that waits for a reply.
+struct Caller(Reply);
+
 impl Waits for Caller {
-    fn replied(self: Box<Self>, value: &Bound<'_, PyAny>) {
-        let encoded = self.tool.encode(value, self.callable.result_bytes());
-        self.reply.send(match encoded {
-            Ok((_, text)) => Value::Structured(text).into(),
-            Err(fault) => fault.into(),
-        });
+    fn replied(self: Box<Self>, _value: &Bound<'_, PyAny>, text: Vec<u8>) {
+        self.0.send(Value::Structured(text).into());
     }
 
     fn failed(self: Box<Self>, fault: Fault) {
-        self.reply.send(fault.into());
+        self.0.send(fault.into());
     }
 }
 
 /// Code that called the generated handler itself.
-struct Direct {
-    tool: Arc<ActorTool>,
-    pending: PyPending,
-}
+struct Direct(PyPending);
 
 impl Waits for Direct {
-    fn replied(self: Box<Self>, value: &Bound<'_, PyAny>) {
-        let encoded = self.tool.encode(value, Limits::default().result_bytes);
-        self.pending
-            .settle(encoded.map(|(value, _)| value.unbind()));
+    fn replied(self: Box<Self>, value: &Bound<'_, PyAny>, _text: Vec<u8>) {
+        self.0.settle(Ok(value.clone().unbind()));
     }
 
     fn failed(self: Box<Self>, fault: Fault) {
-        self.pending.settle(Err(fault));
+        self.0.settle(Err(fault));
     }
 }
 
@@ -266,11 +272,17 @@ impl PyActorTool {
         };
         let mailbox = Mailbox::find(&self.0.target);
         if let Some(call) = &self.0.call {
-            let waiter = Box::new(Direct {
-                tool: self.0.clone(),
-                pending: pending.clone(),
-            });
-            post(py, mailbox.as_ref(), message, Some(call.patience), waiter)?;
+            let waiter = Box::new(Direct(pending.clone()));
+            let encoding = self.0.encoding(Limits::default().result_bytes);
+            let patience = Some(call.patience);
+            post(
+                py,
+                mailbox.as_ref(),
+                message,
+                patience,
+                waiter,
+                Some(encoding),
+            )?;
             return Ok(pending);
         }
         let sent = mailbox.map_or(Err(Fault::Unavailable), |mailbox| {

@@ -52,7 +52,9 @@ mod _snodo {
     #[pymodule_export]
     use super::hub::{PyEvent, PyHub};
     #[pymodule_export]
-    use super::lane::actor::{PyDoor, PyLetter, PyMailbox, PyPending, ask_actor, tell_actor};
+    use super::lane::actor::{
+        PyDoor, PyLetter, PyMailbox, PyPending, PyWait, ask_actor, tell_actor,
+    };
     #[pymodule_export]
     use super::mrtr::{PyKeyRing, check_input_request, check_input_response};
     #[pymodule_export]

@@ -52,6 +52,10 @@ impl PyNext {
     }
 
     fn ask<'py>(&self, py: Python<'py>, what: What) -> PyResult<Bound<'py, PyAny>> {
+        if !self.event_loop.runs_here() {
+            let text = "call_next goes on where around() runs, on no other event loop";
+            return Err(PyRuntimeError::new_err(text));
+        }
         let future = imports::running_loop(py)?
             .call0()?
             .call_method0(intern!(py, "create_future"))?;

@@ -206,6 +206,11 @@ impl PyRuntime {
         self.event_loop.detach(event_loop)
     }
 
+    /// Fails the calls that wait for a loop, and those that come before there is another.
+    fn refuse_calls(&self) {
+        self.event_loop.refuse();
+    }
+
     /// Serves one message in this process, of this principal if any (JSON): the answer, or `None` where
     /// there is none.
     #[pyo3(signature = (message, principal=None))]

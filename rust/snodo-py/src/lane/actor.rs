@@ -13,6 +13,7 @@ mod mailbox;
 mod pending;
 mod task;
 mod ticket;
+mod waiting;
 
 use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
@@ -25,10 +26,12 @@ use pyo3::prelude::*;
 pub(crate) use self::door::{Door, PyDoor};
 pub(crate) use self::fault::Fault;
 pub(crate) use self::mailbox::{PyLetter, PyMailbox, ask_actor, post, tell_actor};
-pub(crate) use self::pending::PyPending;
-pub(crate) use self::ticket::{Ticket, Waits};
+pub(crate) use self::pending::{PyPending, PyWait};
+pub(crate) use self::ticket::{Encodes, Ticket, Waits};
 
 use self::handling::Handling;
+use self::pending::Due;
+use super::event_loop::Resident;
 
 /// What one incarnation of an actor is sent, in the order it was sent.
 pub(crate) struct Mailbox {
@@ -36,6 +39,8 @@ pub(crate) struct Mailbox {
     capacity: usize,
     state: Mutex<State>,
     home: Home,
+    /// What is known when the actor has ended, in whichever incarnation.
+    over: PyPending,
     /// Which of its messages it handles; 0 between them.
     handled: AtomicU64,
 }
@@ -105,7 +110,12 @@ fn names() -> MutexGuard<'static, HashMap<String, Arc<Mailbox>>> {
 impl Mailbox {
     /// A mailbox under a name, if nobody has that. `door`: of the loop it is read on; `None` for a
     /// thread.
-    fn open(name: String, capacity: usize, door: Option<Door>) -> Option<Arc<Self>> {
+    fn open(
+        name: String,
+        capacity: usize,
+        over: PyPending,
+        door: Option<Door>,
+    ) -> Option<Arc<Self>> {
         let home = match door {
             Some(door) => Home::Loop(door, Mutex::default()),
             None => Home::Thread(Condvar::new()),
@@ -115,6 +125,7 @@ impl Mailbox {
             capacity,
             state: Mutex::default(),
             home,
+            over,
             handled: AtomicU64::new(0),
         });
         // One that is deserted makes room.
@@ -122,9 +133,15 @@ impl Mailbox {
             return None;
         }
         match names().entry(name) {
-            Entry::Vacant(place) => Some(place.insert(mailbox).clone()),
-            Entry::Occupied(_) => None,
+            Entry::Vacant(place) => place.insert(mailbox.clone()),
+            Entry::Occupied(_) => return None,
+        };
+        mailbox.over.is_due(Due::End, &mailbox);
+        if let Home::Loop(door, _) = &mailbox.home {
+            let resident: Arc<dyn Resident> = mailbox.clone();
+            door.house(&resident);
         }
+        Some(mailbox)
     }
 
     /// The mailbox of the actor that has this name.
@@ -275,6 +292,13 @@ impl Mailbox {
 
     fn state(&self) -> MutexGuard<'_, State> {
         lock(&self.state)
+    }
+}
+
+impl Resident for Mailbox {
+    fn deserted(self: Arc<Self>) {
+        self.close();
+        self.over.end();
     }
 }
 

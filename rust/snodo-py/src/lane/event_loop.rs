@@ -8,7 +8,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, ThreadId};
 
 use pyo3::exceptions::PyStopIteration;
@@ -25,7 +25,7 @@ use crate::serving::end_if_forked;
 
 /// The queue in front of a loop.
 pub(crate) struct EventLoopLane {
-    queue: Mutex<Vec<Message>>,
+    queue: Mutex<Queue>,
     /// Whether a byte is on its way; then the queue needs no other.
     signalled: AtomicBool,
     bell: UnixStream,
@@ -36,6 +36,32 @@ pub(crate) struct EventLoopLane {
     attached: AtomicBool,
     /// The thread of the loop that is attached, or was last.
     home: Mutex<Option<ThreadId>>,
+    /// How often a loop was attached.
+    stays: AtomicU64,
+    residents: Mutex<Vec<Weak<dyn Resident>>>,
+}
+
+#[derive(Default)]
+struct Queue {
+    messages: Vec<Message>,
+    /// The loop has gone and no other is to be expected: calls fail at once.
+    refuses: bool,
+}
+
+/// Who lives on a loop, and does not hear it from anybody else that it was closed.
+pub(crate) trait Resident: Send + Sync {
+    /// The loop was closed. On any thread.
+    fn deserted(self: Arc<Self>);
+}
+
+impl Drop for EventLoopLane {
+    fn drop(&mut self) {
+        let residents = self.residents.get_mut();
+        let residents = std::mem::take(residents.unwrap_or_else(PoisonError::into_inner));
+        for resident in residents.iter().filter_map(Weak::upgrade) {
+            resident.deserted();
+        }
+    }
 }
 
 enum Message {
@@ -61,6 +87,8 @@ impl EventLoopLane {
             tasks: Mutex::default(),
             attached: AtomicBool::new(false),
             home: Mutex::default(),
+            stays: AtomicU64::new(0),
+            residents: Mutex::default(),
         }))
     }
 
@@ -111,13 +139,16 @@ impl EventLoopLane {
 
     /// Lets this loop run the calls. It must be the running loop of the calling thread.
     pub(crate) fn attach(self: &Arc<Self>, event_loop: &Bound<'_, PyAny>) -> PyResult<()> {
+        let stay = self.stays.fetch_add(1, Ordering::Relaxed) + 1;
         let drain = Drain {
             lane: self.clone(),
             event_loop: event_loop.clone().unbind(),
+            stay,
         };
         let drain = Bound::new(event_loop.py(), drain)?;
         event_loop.call_method1("add_reader", (self.ear.as_raw_fd(), drain))?;
         *self.home.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current().id());
+        self.queue().refuses = false;
         self.attached.store(true, Ordering::Release);
         Ok(())
     }
@@ -140,6 +171,40 @@ impl EventLoopLane {
         Ok(left)
     }
 
+    /// Fails the calls that wait for a loop, and those that come before there is another.
+    pub(crate) fn refuse(&self) {
+        let refused: Vec<_> = {
+            let mut queue = self.queue();
+            queue.refuses = true;
+            let messages = std::mem::take(&mut queue.messages).into_iter();
+            let is_call = |message: &Message| matches!(message, Message::Start(..));
+            let (calls, others): (Vec<_>, Vec<_>) = messages.partition(is_call);
+            queue.messages = others;
+            calls
+        };
+        drop(refused); // after the lock: whoever waits is told
+    }
+
+    /// The loop was closed without a word.
+    fn abandoned(&self, stay: u64) {
+        if self.stays.load(Ordering::Relaxed) == stay && self.attached.swap(false, Ordering::AcqRel)
+        {
+            let tasks = std::mem::take(&mut *self.tasks());
+            drop(tasks);
+            self.refuse();
+        }
+    }
+
+    /// Has somebody told when the loop is closed.
+    pub(crate) fn house(&self, resident: &Arc<dyn Resident>) {
+        let residents = self.residents.lock();
+        let mut residents = residents.unwrap_or_else(PoisonError::into_inner);
+        if residents.len() == residents.capacity() {
+            residents.retain(|resident| resident.strong_count() > 0);
+        }
+        residents.push(Arc::downgrade(resident));
+    }
+
     /// Whether a loop runs the calls.
     pub(crate) fn is_attached(&self) -> bool {
         self.attached.load(Ordering::Acquire)
@@ -152,14 +217,21 @@ impl EventLoopLane {
     }
 
     fn send(&self, message: Message) {
-        self.queue().push(message);
+        {
+            let mut queue = self.queue();
+            if queue.refuses && matches!(message, Message::Start(..)) {
+                drop(queue);
+                return drop(message); // who waits for it is told
+            }
+            queue.messages.push(message);
+        }
         if !self.signalled.swap(true, Ordering::AcqRel) {
             // A full socket means that bytes enough are on their way.
             let _ = (&self.bell).write(&[1]);
         }
     }
 
-    fn queue(&self) -> MutexGuard<'_, Vec<Message>> {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -176,7 +248,7 @@ impl EventLoopLane {
         }
         // Before the queue is taken: whoever comes after that rings again.
         self.signalled.store(false, Ordering::Release);
-        std::mem::take(&mut *self.queue())
+        std::mem::take(&mut self.queue().messages)
     }
 
     fn start(self: &Arc<Self>, event_loop: &Bound<'_, PyAny>, key: u64, job: Job) -> PyResult<()> {
@@ -240,6 +312,13 @@ impl EventLoopLane {
 struct Drain {
     lane: Arc<EventLoopLane>,
     event_loop: Py<PyAny>,
+    stay: u64,
+}
+
+impl Drop for Drain {
+    fn drop(&mut self) {
+        self.lane.abandoned(self.stay);
+    }
 }
 
 #[pymethods]

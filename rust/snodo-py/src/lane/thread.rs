@@ -455,7 +455,7 @@ fn run(py: Python<'_>, job: Job, ending: &AtomicBool) {
     };
     let _surrounded = callable.surround(&context);
     if let Some(tool) = callable.actor_tool().cloned() {
-        return tool.build_and_send(&context, callable, reply);
+        return tool.build_and_send(&context, &callable, reply);
     }
     let called = callable.bind(&context).map_or_else(
         |outcome| Ok(Err(outcome)),

@@ -118,19 +118,35 @@ pub(super) fn check_headers(
     params: &Object,
 ) -> Result<(), Error> {
     headers::check(headers, headers::METHOD, method, false)?;
-    let mirrored = match find(method) {
-        Some(known) => known.mirrored.map(|parameter| (headers::NAME, parameter)),
-        None => extensions.and_then(|extensions| {
-            let (at, method) = extensions.method(method)?;
-            let (header, parameter) = extensions.all[at].methods[method].mirrored.as_ref()?;
-            Some((header.as_str(), parameter.as_str()))
-        }),
-    };
-    match mirrored.and_then(|(header, parameter)| Some((header, params.get(parameter)?))) {
-        Some((header, Json::String(name))) => headers::check(headers, header, name, true),
-        // What is wrong with the body is better told as that.
-        _ => Ok(()),
+    if let Some(known) = find(method) {
+        return match known.mirrored.and_then(|parameter| params.get(parameter)) {
+            Some(Json::String(name)) => headers::check(headers, headers::NAME, name, true),
+            // What is wrong with the body is better told as that.
+            _ => Ok(()),
+        };
     }
+    let own = extensions.and_then(|extensions| {
+        let (at, method) = extensions.method(method)?;
+        Some(&extensions.all[at].methods[method])
+    });
+    let Some((own, (header, parameter))) = own.and_then(|own| Some((own, own.mirrored.as_ref()?)))
+    else {
+        return Ok(());
+    };
+    if let Some(Json::String(value)) = params.get(parameter) {
+        return headers::check(headers, header, value, true);
+    }
+    // Who goes by the header is not to be told anything else.
+    let refused = own
+        .schema
+        .as_ref()
+        .map(|schema| schema.check_arguments(params));
+    let Some(Err(refused)) = refused else {
+        return Err(Error::invalid_params(format!(
+            "{parameter} must be a string, which the header {header} repeats"
+        )));
+    };
+    Err(Error::invalid_params(refused))
 }
 
 /// A notification may come without these headers, but they may not contradict its body.

@@ -41,8 +41,14 @@ pub(super) fn write(
             given_meta = own(runtime, context, target, object, out)?;
         }
         (Target::Method(_) | Target::Layer(_), Value::Error(error)) => return Err(error.clone()),
-        (Target::Method(_) | Target::Layer(_), Value::Wire(object)) => {
+        (Target::Method(_), Value::Wire(object)) => {
             given_meta = wire(runtime, context, target, object, out)?;
+        }
+        (Target::Layer(_), Value::Wire(object)) => {
+            if !answers(context.method, object) {
+                return Err(target.invalid_result());
+            }
+            given_meta = own(runtime, context, target, object, out)?;
         }
         (Target::Layer(layer), value) if layer.is_around_tool() && outcome.named => {
             given_meta = tool(runtime, context, target, value, out)?;
@@ -256,7 +262,32 @@ fn wire<'a>(
     Ok(meta)
 }
 
-/// What a method of an extension gives: an object that is complete unless it says otherwise.
+/// Whether a layer's object can be the result of an operation. One that is not complete is of a type
+/// with rules of its own.
+fn answers(method: &str, object: &[u8]) -> bool {
+    let Some(members) = outcome::members(object) else {
+        return false;
+    };
+    let find = |name: &str| members.iter().find(|(key, _)| *key == name.as_bytes());
+    if find("resultType").is_some_and(|(_, kind)| *kind != br#""complete""#) {
+        return true;
+    }
+    let (required, opening) = match method {
+        "server/discover" => ("supportedVersions", b'['),
+        "tools/list" => ("tools", b'['),
+        "tools/call" => ("content", b'['),
+        "prompts/list" => ("prompts", b'['),
+        "prompts/get" => ("messages", b'['),
+        "resources/list" => ("resources", b'['),
+        "resources/templates/list" => ("resourceTemplates", b'['),
+        "resources/read" => ("contents", b'['),
+        "completion/complete" => ("completion", b'{'),
+        _ => return true,
+    };
+    find(required).is_some_and(|(_, value)| value.first() == Some(&opening))
+}
+
+/// What a method of an extension or a layer gives: an object that is complete unless it says otherwise.
 fn own<'a>(
     runtime: &Runtime,
     context: &Context,

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 
 use crate::imports;
 use crate::lane::EventLoopLane;
+use crate::lane::event_loop::Resident;
 
 /// Hands errands to one loop, from any thread.
 #[derive(Clone)]
@@ -35,6 +36,13 @@ impl Door {
             });
         }
         lane.post(|event_loop| errand(event_loop.py()));
+    }
+
+    /// Has somebody told when the loop is closed.
+    pub(super) fn house(&self, resident: &Arc<dyn Resident>) {
+        if let Some(lane) = self.lane.upgrade() {
+            lane.house(resident);
+        }
     }
 
     /// Whether the loop was closed.

@@ -11,8 +11,8 @@ use crate::imports;
 
 /// A message that an actor handles.
 pub(super) struct Handling {
-    mailbox: Arc<Mailbox>,
-    serial: u64,
+    pub(super) mailbox: Arc<Mailbox>,
+    pub(super) serial: u64,
     /// Where the asker is an actor too: what it handles, and waits with.
     behalf: Option<Arc<Handling>>,
 }

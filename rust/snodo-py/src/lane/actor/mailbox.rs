@@ -6,6 +6,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use super::handling::Handling;
+use super::pending::Due;
 use super::task::PyActorTask;
 use super::{Fault, Letter, Mailbox, Message, PyDoor, PyPending, Ticket};
 use crate::settings::configuration_error;
@@ -17,16 +18,17 @@ pub(crate) struct PyMailbox(Arc<Mailbox>);
 #[pymethods]
 impl PyMailbox {
     #[new]
-    #[pyo3(signature = (name, capacity, door=None))]
+    #[pyo3(signature = (name, capacity, over, door=None))]
     fn new(
         py: Python<'_>,
         name: String,
         capacity: usize,
+        over: &Bound<'_, PyPending>,
         door: Option<&Bound<'_, PyDoor>>,
     ) -> PyResult<Self> {
         let taken = format!("actor name {name:?} is taken by one that lives");
         let door = door.map(|door| door.get().0.clone());
-        Mailbox::open(name, capacity, door)
+        Mailbox::open(name, capacity, over.get().clone(), door)
             .map(Self)
             .ok_or_else(|| configuration_error(py, taken))
     }
@@ -140,13 +142,11 @@ fn ask(
         .map(|seconds| crate::settings::seconds(py, "timeout", seconds))
         .transpose()?;
     let pending = PyPending::default();
-    post(
-        py,
-        mailbox,
-        Message::Own(message),
-        patience,
-        pending.waiter(),
-    )?;
+    if let Some(mailbox) = mailbox {
+        pending.is_due(Due::Reply, mailbox);
+    }
+    let (message, waiter) = (Message::Own(message), pending.waiter());
+    post(py, mailbox, message, patience, waiter, None)?;
     Ok(pending)
 }
 
@@ -157,6 +157,7 @@ pub(crate) fn post(
     message: Message,
     patience: Option<Duration>,
     waiter: Box<dyn super::Waits>,
+    encoder: Option<Arc<dyn super::Encodes>>,
 ) -> PyResult<()> {
     let Some(mailbox) = mailbox else {
         waiter.failed(Fault::Unavailable);
@@ -170,7 +171,7 @@ pub(crate) fn post(
         waiter.failed(Fault::Failed);
         return Ok(());
     }
-    let ticket = Ticket::new(waiter, patience)?;
+    let ticket = Ticket::new(waiter, patience, encoder)?;
     let letter = Letter {
         message,
         ticket: Some(ticket.clone()),

@@ -1,13 +1,15 @@
 //! Something that will be known: awaited on any loop, or waited for by any thread.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::time::Instant;
 
 use pyo3::exceptions::{PyRuntimeError, PyTimeoutError};
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use super::{Door, Fault, PyDoor, Waits, lock};
+use super::handling::Handling;
+use super::waiting::Wait;
+use super::{Door, Fault, Mailbox, PyDoor, Waits, lock};
 use crate::imports;
 use crate::serving::TURN;
 
@@ -17,16 +19,34 @@ use crate::serving::TURN;
 pub(crate) struct PyPending(Arc<Slot>);
 
 #[derive(Default)]
-struct Slot {
+pub(super) struct Slot {
     known: Mutex<Known>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct Known {
-    outcome: Option<Result<Py<PyAny>, Fault>>,
+    /// `None` is Python's: it can be settled without Python.
+    outcome: Option<Result<Option<Py<PyAny>>, Fault>>,
     /// Futures to be done, each on the loop of its own.
     waiting: Vec<(Door, Py<PyAny>)>,
+    /// Whose doing it is, if it is an actor's.
+    due: Option<(Due, Weak<Mailbox>)>,
+}
+
+/// What an actor has to do for it to be known.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    Reply,
+    End,
+}
+
+/// Whether code may wait.
+enum Stand {
+    /// It may, and those that wait for it know as long as this lives.
+    Waits(Option<Wait>),
+    /// An actor that ends waits for this very code: as far as that is concerned, it has ended.
+    Over,
 }
 
 impl PyPending {
@@ -36,18 +56,65 @@ impl PyPending {
 
     /// For a reply that is known by then.
     pub(crate) fn settle(&self, outcome: Result<Py<PyAny>, Fault>) {
-        self.0.settle(outcome);
+        self.0.settle(outcome.map(Some));
+    }
+
+    /// The actor has ended.
+    pub(super) fn end(&self) {
+        self.0.settle(Ok(None));
+    }
+
+    pub(super) fn is_due(&self, due: Due, mailbox: &Arc<Mailbox>) {
+        self.0.known().due = Some((due, Arc::downgrade(mailbox)));
+    }
+
+    fn stand(&self, py: Python<'_>) -> PyResult<Stand> {
+        let due = {
+            let known = self.0.known();
+            let due = known.due.as_ref().filter(|_| known.outcome.is_none());
+            due.and_then(|(due, mailbox)| Some((*due, mailbox.upgrade()?)))
+        };
+        let Some((due, mailbox)) = due else {
+            return Ok(Stand::Waits(None));
+        };
+        let Some(current) = Handling::current(py)? else {
+            return Ok(Stand::Waits(None));
+        };
+        match (Wait::begin(current, &self.0, &mailbox), due) {
+            (Some(wait), _) => Ok(Stand::Waits(Some(wait))),
+            (None, Due::End) => Ok(Stand::Over),
+            (None, Due::Reply) => Err(Fault::Failed.raised(py)),
+        }
+    }
+}
+
+/// A task that waits for an actor.
+#[pyclass(frozen, name = "Wait", module = "snodo._snodo")]
+pub(crate) struct PyWait(Mutex<Option<Wait>>);
+
+#[pymethods]
+impl PyWait {
+    /// It waits no more.
+    fn over(&self) {
+        drop(lock(&self.0).take());
     }
 }
 
 impl Slot {
+    pub(super) fn is_known(&self) -> bool {
+        self.known().outcome.is_some()
+    }
+
     fn known(&self) -> MutexGuard<'_, Known> {
         lock(&self.known)
     }
 
-    fn settle(&self, outcome: Result<Py<PyAny>, Fault>) {
+    fn settle(&self, outcome: Result<Option<Py<PyAny>>, Fault>) {
         let waiting = {
             let mut known = self.known();
+            if known.outcome.is_some() {
+                return;
+            }
             known.outcome = Some(outcome);
             std::mem::take(&mut known.waiting)
         };
@@ -69,8 +136,8 @@ impl Slot {
 struct Waiter(Arc<Slot>);
 
 impl Waits for Waiter {
-    fn replied(self: Box<Self>, value: &Bound<'_, PyAny>) {
-        self.0.settle(Ok(value.clone().unbind()));
+    fn replied(self: Box<Self>, value: &Bound<'_, PyAny>, _text: Vec<u8>) {
+        self.0.settle(Ok(Some(value.clone().unbind())));
     }
 
     fn failed(self: Box<Self>, fault: Fault) {
@@ -100,6 +167,10 @@ impl PyPending {
                  `async with` instead of `with`",
             ));
         }
+        let _wait = match self.stand(py)? {
+            Stand::Waits(wait) => wait,
+            Stand::Over => return Ok(py.None()),
+        };
         let patience = timeout
             .map(|timeout| crate::settings::seconds(py, "timeout", timeout))
             .transpose()?;
@@ -127,13 +198,14 @@ impl PyPending {
 
     /// Whether it is known.
     fn is_known(&self) -> bool {
-        self.0.known().outcome.is_some()
+        self.0.is_known()
     }
 
     /// What is known.
     fn result(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         match &self.0.known().outcome {
-            Some(Ok(value)) => Ok(value.clone_ref(py)),
+            Some(Ok(Some(value))) => Ok(value.clone_ref(py)),
+            Some(Ok(None)) => Ok(py.None()),
             Some(Err(fault)) => Err(fault.raised(py)),
             None => Err(PyRuntimeError::new_err("it is not known yet")),
         }
@@ -147,6 +219,14 @@ impl PyPending {
         }
         known.waiting.push((door.get().0.clone(), future));
         true
+    }
+
+    /// A place among those that wait. `None`: for an end that waits for this code.
+    fn _stand(&self, py: Python<'_>) -> PyResult<Option<PyWait>> {
+        Ok(match self.stand(py)? {
+            Stand::Waits(wait) => Some(PyWait(Mutex::new(wait))),
+            Stand::Over => None,
+        })
     }
 
     /// Makes it known, to be something or to have failed as an ask does.

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use pyo3::exceptions::PyStopIteration;
+use pyo3::exceptions::{PyGeneratorExit, PyRuntimeError, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -67,6 +67,7 @@ impl PyActorTask {
             None => Ok(Step::Returned(py.None().into_bound(py))),
         };
         let walked = step.and_then(|step| self.walk(py, resumed, step));
+        let walked = walked.map_err(|error| own(py, error));
         if !matches!(walked, Ok(Some(_))) {
             // By its end or by what a handler raised: whoever waits is told before anybody else.
             self.mailbox.close();
@@ -125,6 +126,16 @@ impl PyActorTask {
             }
         }
     }
+}
+
+/// What a handler raised, told from the end of the task itself.
+fn own(py: Python<'_>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyGeneratorExit>(py) {
+        return error;
+    }
+    let told = PyRuntimeError::new_err("a handler raised GeneratorExit");
+    told.set_cause(py, Some(error));
+    told
 }
 
 #[pymethods]

@@ -10,23 +10,36 @@ use super::{Fault, lock};
 
 /// Whoever asked. Consumed by use.
 pub(crate) trait Waits: Send {
-    /// The actor has replied; on its own thread, before it goes on.
-    fn replied(self: Box<Self>, value: &Bound<'_, PyAny>);
+    /// The actor has replied; on its own thread, before it goes on. With the text that it was encoded as.
+    fn replied(self: Box<Self>, value: &Bound<'_, PyAny>, text: Vec<u8>);
     /// There will be no reply. On any thread, which may not be Python's.
     fn failed(self: Box<Self>, fault: Fault);
 }
 
+/// What a reply is made into before anybody is given it, while the clock goes on.
+pub(crate) trait Encodes: Send + Sync {
+    /// The reply as it is given, and its text.
+    fn encode<'py>(&self, reply: &Bound<'py, PyAny>)
+    -> Result<(Bound<'py, PyAny>, Vec<u8>), Fault>;
+}
+
 /// One ask, until it is settled.
 pub(crate) struct Ticket {
+    encoder: Option<Arc<dyn Encodes>>,
     waiter: Mutex<Option<Box<dyn Waits>>>,
     alarm: Option<Alarm>,
 }
 
 impl Ticket {
     /// For whoever waits, at most for this long from now on.
-    pub(crate) fn new(waiter: Box<dyn Waits>, patience: Option<Duration>) -> PyResult<Arc<Self>> {
+    pub(crate) fn new(
+        waiter: Box<dyn Waits>,
+        patience: Option<Duration>,
+        encoder: Option<Arc<dyn Encodes>>,
+    ) -> PyResult<Arc<Self>> {
         let alarm = patience.and_then(Alarm::after);
         let ticket = Arc::new(Self {
+            encoder,
             waiter: Mutex::new(Some(waiter)),
             alarm,
         });
@@ -38,8 +51,17 @@ impl Ticket {
 
     /// Gives the reply to whoever waits yet.
     pub(super) fn reply(&self, value: &Bound<'_, PyAny>) {
-        if let Some(waiter) = self.settle() {
-            waiter.replied(value);
+        let encoded = match &self.encoder {
+            None => Ok((value.clone(), Vec::new())),
+            Some(_) if lock(&self.waiter).is_none() => return,
+            Some(encoder) => encoder.encode(value),
+        };
+        let Some(waiter) = self.settle() else {
+            return;
+        };
+        match encoded {
+            Ok((value, text)) => waiter.replied(&value, text),
+            Err(fault) => waiter.failed(fault),
         }
     }
 
