@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from ._snodo import Runtime
 
 
+# Seconds between two looks at a loop that stands still.
+_PAUSE = 0.01
+
+
 class Guest:
     """One server's coroutines and its lifespan, on the loop that asks first.
 
@@ -42,6 +46,7 @@ class Guest:
             LifespanError: If the lifespan raises. It is tried again the next time.
             RuntimeError: If it has been entered on a loop that stands still.
         """
+        pauses = 50
         while not self.lives:
             with self._lock:
                 stay = self._stay
@@ -50,6 +55,10 @@ class Guest:
                         stay.forget(self._runtime)
                     stay = self._stay = _Stay(self._runtime, self._lifespan)
             if not stay.loop.is_running() and not stay.loop.is_closed():
+                if pauses:  # it may be about to end, in steps of which each runs it again
+                    pauses -= 1
+                    await asyncio.sleep(_PAUSE)
+                    continue
                 raise RuntimeError(
                     "the server's coroutines and its lifespan are on an event loop that was used"
                     " before and stands still now: close that loop, or use the application on one"

@@ -30,7 +30,7 @@ asked = []
 
 
 def policy(phase, component, context):
-    if component.name in ("tell", "heard"):
+    if component.name in ("tell", "heard", "grow"):
         return None
     asked.append([phase, component.kind, component.name, component.requested_uri])
     uri = component.requested_uri or ""
@@ -78,6 +78,13 @@ def tell(uris: list[str]) -> str:
 
 
 @server.tool
+def grow(uri: str) -> str:
+    with server.changes() as changes:
+        changes.add(StaticResource(uri, text="a", name=uri))
+    return "grown"
+
+
+@server.tool
 def heard() -> dict:
     said = asked[:]
     asked.clear()
@@ -112,17 +119,21 @@ def test_a_listener_hears_nothing_of_what_it_may_not_use(
     with session.begin("subscriptions/listen", listen(WANTED)) as listening:
         said = listening.notice()
         assert said["method"] == "notifications/subscriptions/acknowledged"
-        assert said["params"]["notifications"] == {"resourceSubscriptions": KEPT}
+        # What is concealed is acknowledged, as what nobody owns is.
+        accepted = WANTED if conceal else KEPT
+        assert said["params"]["notifications"] == {"resourceSubscriptions": accepted}
         session.text("tell", {"uris": WANTED})
         for uri in KEPT:
             assert listening.notice() == event(listening, "resources/updated", uri=uri)
-        assert session.call("heard")["structuredContent"]["asked"] == [
+        asked = [
             ["invocation", "resource", "open", "x://open"],
             ["invocation", "resource", "hidden", "x://secret"],
             ["invocation", "resource_template", "thing", "t://a/thing"],
             ["invocation", "resource_template", "own", "own://a"],
             ["invocation", "resource_template", "own", "own://hidden"],
         ]
+        again = [asked[1], asked[4]] if conceal else []
+        assert session.call("heard")["structuredContent"]["asked"] == asked + again
     assert listening.late == []
 
 
@@ -145,7 +156,9 @@ def test_a_fault_ends_a_subscription_before_it_begins(
     else:
         assert said["error"]["code"] == -32603
         assert said["error"]["message"] in (text, "Resource matcher raised an exception")
-    assert session.call("heard")["structuredContent"]["asked"]
+    # Who owns each comes first.
+    asked = session.call("heard")["structuredContent"]["asked"]
+    assert bool(asked) == (uri != "own://broken")
 
 
 CLIENTS = [
@@ -202,3 +215,64 @@ def test_what_is_concealed_is_subscribed_to_like_what_nobody_owns(
             assert client.ask("resources/subscribe", {"uri": uri}) == {}
         client.text("tell", {"uris": ["x://secret", "own://hidden", "z://z"]})
         assert changes.notice()["params"] == {"uri": "z://z"}
+
+
+def test_a_listener_is_asked_about_again_where_nobody_could_be_asked(serve_process: Any) -> None:
+    session = serve_process(app())
+    uris = ["z://hidden", "z://open", "x://open"]
+    with session.begin("subscriptions/listen", listen(uris)) as listening:
+        said = listening.notice()
+        assert said["params"]["notifications"] == {"resourceSubscriptions": uris}
+        session.text("tell", {"uris": uris})
+        for uri in uris:
+            assert listening.notice() == event(listening, "resources/updated", uri=uri)
+        for uri in uris[:2]:
+            session.text("grow", {"uri": uri})
+        session.text("tell", {"uris": uris})
+        for uri in uris[1:]:
+            assert listening.notice() == event(listening, "resources/updated", uri=uri)
+    assert listening.late == []
+
+
+@pytest.mark.parametrize(("transport", "revision"), CLIENTS)
+def test_a_session_is_asked_about_again_where_nobody_could_be_asked(
+    write_app: Any, transport: str, revision: str
+) -> None:
+    with client_of(write_app(app()), transport, revision) as client:
+        for uri in ("z://hidden", "z://open"):
+            assert client.ask("resources/subscribe", {"uri": uri}) == {}
+            client.text("grow", {"uri": uri})
+        with client.changes() as changes:
+            client.text("tell", {"uris": ["z://hidden"]})
+            client.text("tell", {"uris": ["z://open"]})
+            while (said := changes.notice())["method"] != "notifications/resources/updated":
+                pass  # of the lists, which have grown
+            assert said["params"] == {"uri": "z://open"}
+
+
+def test_what_is_concealed_counts_as_watched(write_app: Any) -> None:
+    source = app(conceal=True)
+    with client_of(write_app(source), "stdio", "2025-11-25") as client:
+        for number in range(999):
+            client.ask("resources/subscribe", {"uri": f"nope://{number}"})
+        client.ask("resources/subscribe", {"uri": "x://secret"})
+        for uri in ("own://hidden", "nope://more", "x://open"):
+            with pytest.raises(Refusal) as raised:
+                client.ask("resources/subscribe", {"uri": uri})
+            assert raised.value.message.startswith("A session watches at most 1000 URIs")
+
+
+def test_a_listener_is_decided_on_at_once(serve_process: Any) -> None:
+    source = app("policy_async").replace(
+        "    return policy(phase, component, context)",
+        "    seen.add(asyncio.current_task())\n    return policy(phase, component, context)",
+    )
+    source = source.replace("import sys\n", "import asyncio\nimport sys\n\nseen = set()\n")
+    source = source.replace('return {"asked": said}', 'return {"asked": said, "tasks": len(seen)}')
+    session = serve_process(source)
+    before = session.call("heard")["structuredContent"]["tasks"]
+    with session.begin("subscriptions/listen", listen([f"t://{n}/thing" for n in range(50)])) as it:
+        assert len(it.notice()["params"]["notifications"]["resourceSubscriptions"]) == 50
+        said = session.call("heard")["structuredContent"]
+        assert len(said["asked"]) == 50
+        assert said["tasks"] - before == 2  # one of them for this call

@@ -309,3 +309,32 @@ def test_a_server_that_asks_nobody_warns_where_others_reach_it(
     assert said.count("\n") == int(exposed)
     Server("x", authenticate=auth.bearer({"a": "b"}))._warn(url)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("code", [-32002, -32020, -32023, -32050, -32099, -32100])
+@pytest.mark.parametrize("raises", [True, False])
+@pytest.mark.parametrize("refuses", [True, False])
+def test_a_code_of_the_protocol_is_kept_from_clients_and_told_to_the_author(
+    code: int, raises: bool, refuses: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails() -> Error:
+        if raises:
+            raise Error(code, "mine")
+        return Error(code, "mine")
+
+    def policy(phase: str, component: auth.Component, context: Context) -> Error | None:
+        return fails() if refuses else None
+
+    server = Server("s", version="1.0.0", authorize=policy)
+    server.tool(fails, name="fails")
+    answer = server.handle(message("tools/call", name="fails", arguments={}))
+    assert answer is not None
+    said = [record.getMessage() for record in caplog.records]
+    if code in (-32020, -32100):
+        assert answer["error"]["code"] == code
+        assert said == []
+        return
+    assert answer["error"]["code"] == -32603
+    (line,) = said
+    assert f"failed with code {code}, which the protocol keeps to itself" in line
+    assert ("policy" if refuses else "'fails'") in line.replace('"', "'")

@@ -303,7 +303,7 @@ class TestIdentity:
             assert server.post(LIST, HEADERS).status == 401
             told = server.send(call("who"), x_key="k", x_token=None)
             assert told.json()["result"]["isError"], "there is no x-token to tell"
-            assert times(server, "authenticate asked") == 2
+            wait_until(lambda: times(server, "authenticate asked") == 2, "both askings")
             told = server.send(call("who"), x_token="ada").json()["result"]["structuredContent"]
             assert told["auth"] == {"user": "ada"}
             assert times(server, "authenticate asked") == 2

@@ -348,7 +348,7 @@ def test_listeners_that_do_not_read_hold_no_server(serve_with: Callable[..., Any
 def test_a_pipe_that_nobody_reads_holds_no_server(
     write_app: Callable[[str], Path], how: str
 ) -> None:
-    limits = {"drain_timeout": 0.5, "eof_timeout": 0.5, "write_timeout": 1}
+    limits = {"drain_timeout": 0.5, "eof_timeout": 0.5, "write_timeout": 8}
     server = Process(write_app(STREAMS.replace("LIMITS", repr(limits))), "--stdio")
     try:
         stdin = server.popen.stdin
@@ -365,6 +365,6 @@ def test_a_pipe_that_nobody_reads_holds_no_server(
             server.signal(signal.SIGTERM)
         else:
             stdin.close()
-        server.wait(10)
+        server.wait(20)
     finally:
         server.close()

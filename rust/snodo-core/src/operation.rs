@@ -63,7 +63,13 @@ pub enum Change {
     /// From which level on it wants log entries.
     LogLevel(Level),
     /// To hear when what is at this URI changes.
-    Watch(String),
+    Watch {
+        /// Which.
+        uri: String,
+        /// Whether nobody has a say in it, or whoever has allows it. Else that is asked again before
+        /// anything is heard: nobody owned it yet, or it is concealed.
+        vetted: bool,
+    },
     /// Not to hear it any more.
     Unwatch(String),
 }

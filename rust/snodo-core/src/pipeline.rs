@@ -28,6 +28,7 @@ pub use crate::operation::Change;
 use crate::operation::Operation;
 use crate::outcome::Outcome;
 use crate::peer::Peer;
+use crate::policy::Hearing;
 use crate::router::{self, Route};
 use crate::runtime::Runtime;
 use crate::subscription::Listen;
@@ -187,7 +188,7 @@ pub enum Step {
         refused: Answer,
     },
     /// Whether the listener may hear of the URI that was asked about.
-    Heed(bool),
+    Heed(Hearing),
     /// Ask the client these, then go on with [`answered`]. Only where [`Context::asks`].
     Ask(Questions),
 }
@@ -218,6 +219,16 @@ pub fn proceed(
 /// [`Step::Heed`]. An answer is the listener's, whose request fails.
 pub fn heed(runtime: &Runtime, context: &Arc<Context>, uri: String) -> Step {
     step(runtime, context, router::listen(runtime, context, uri))
+}
+
+/// The call that asks a policy about more than one URI at once; its decisions go to [`proceed`] one by
+/// one.
+pub fn inquire(context: &Arc<Context>, target: Target) -> Call {
+    Call {
+        target,
+        arguments: Object::new(),
+        context: context.clone(),
+    }
 }
 
 fn step(runtime: &Runtime, context: &Arc<Context>, route: Result<Route<'_>, Error>) -> Step {

@@ -91,7 +91,49 @@ pub(crate) enum Purpose {
     Listen,
 }
 
+/// Whether a listener hears of a URI.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hearing {
+    /// Its owner's policy allows it.
+    Allowed,
+    /// It does not.
+    Refused,
+    /// It does not, and nobody is to know: it looks like one that nobody owns.
+    Concealed,
+    /// Nobody owns it, so nobody could be asked. That may change.
+    Unowned,
+}
+
+impl Hearing {
+    /// Whether the listener is told now that something changed there.
+    pub const fn is_told(self) -> bool {
+        matches!(self, Self::Allowed | Self::Unowned)
+    }
+
+    /// Whether the listener may go on waiting to hear of it.
+    pub const fn is_accepted(self) -> bool {
+        !matches!(self, Self::Refused)
+    }
+
+    /// Whether nobody has to be asked again before the listener hears of it.
+    pub const fn is_vetted(self) -> bool {
+        matches!(self, Self::Allowed)
+    }
+}
+
 impl Inquiry {
+    /// What several listeners' URIs are about, to be decided on in one call. Nothing goes on with it:
+    /// the decisions are for those it was put together of. `None` of none.
+    pub fn together(inquiries: &[Self]) -> Option<Self> {
+        let first = inquiries.first()?;
+        let subjects = inquiries.iter().flat_map(|it| it.subjects.iter().cloned());
+        Some(Self {
+            phase: first.phase,
+            subjects: subjects.collect(),
+            found: first.found.clone(),
+        })
+    }
+
     /// Whether it is about a component's use or, of a list with so many entries, about each of them.
     pub(crate) fn new(found: Found, entries: impl FnOnce(Listed) -> usize) -> Self {
         let one = |of, at| {

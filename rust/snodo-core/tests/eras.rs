@@ -407,7 +407,10 @@ fn what_changes_a_session_needs_one() {
         (
             "resources/subscribe",
             r#""uri":"a:b""#,
-            Change::Watch("a:b".to_owned()),
+            Change::Watch {
+                uri: "a:b".to_owned(),
+                vetted: true,
+            },
         ),
         (
             "resources/unsubscribe",

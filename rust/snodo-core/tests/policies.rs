@@ -12,7 +12,7 @@ use snodo_core::json::Json;
 use snodo_core::operation::Listed;
 use snodo_core::outcome::{Outcome, Value};
 use snodo_core::pipeline::{Change, Step, Verdict, heed, proceed};
-use snodo_core::policy::{Inquiry, Phase, Subject};
+use snodo_core::policy::{Hearing, Inquiry, Phase, Subject};
 use snodo_core::registry::Components;
 use snodo_core::runtime::{Cache, Runtime, Scope, Settings, SettingsError};
 
@@ -319,41 +319,61 @@ fn a_session_watches_what_it_may() {
             assert!(asked.target.settles());
             let yes = decisions(vec![Ok(())]);
             match proceed(&runtime, &asked.context, asked.target.clone(), &yes) {
-                Step::Settle { change, .. } => assert_eq!(change, Change::Watch(uri.to_owned())),
+                Step::Settle { change, .. } => {
+                    let (uri, vetted) = (uri.to_owned(), true);
+                    assert_eq!(change, Change::Watch { uri, vetted });
+                }
                 other => panic!("{other:?}"),
             }
             let no = decisions(vec![Err(no())]);
-            let (body, _) = answered(proceed(&runtime, &asked.context, asked.target, &no));
-            let (expected, _) = if conceals {
-                result("{}")
+            let refused = proceed(&runtime, &asked.context, asked.target, &no);
+            if conceals {
+                // It takes its place, as what nobody owns does.
+                let Step::Settle { change, answer, .. } = refused else {
+                    panic!("{refused:?}");
+                };
+                let (uri, vetted) = (uri.to_owned(), false);
+                assert_eq!(change, Change::Watch { uri, vetted });
+                assert_eq!(answered(Step::Answer(answer)).0, result("{}").0);
             } else {
-                failure(-32003, "No", r#""why""#)
-            };
-            assert_eq!(body, expected);
+                let (expected, _) = failure(-32003, "No", r#""why""#);
+                assert_eq!(answered(refused).0, expected);
+            }
         }
     }
 }
 
 #[test]
 fn a_listener_hears_of_what_it_may_and_of_what_nobody_owns() {
-    let runtime = guarded(settings(), true);
-    let context = call(&runtime, &say("tools/list", ""), stdio()).context;
-    for uri in ["x://live", "t://1/x"] {
-        for (decision, heard) in [(Ok(()), true), (Err(no()), false)] {
-            let Step::Call(asked) = heed(&runtime, &context, uri.to_owned()) else {
-                panic!("nobody was asked");
-            };
-            let outcome = decisions(vec![decision]);
-            match proceed(&runtime, &context, asked.target, &outcome) {
-                Step::Heed(may) => assert_eq!(may, heard),
-                other => panic!("{other:?}"),
+    for (conceals, denied) in [(false, Hearing::Refused), (true, Hearing::Concealed)] {
+        let runtime = guarded(settings(), conceals);
+        let context = call(&runtime, &say("tools/list", ""), stdio()).context;
+        let mut inquiries = Vec::new();
+        for uri in ["x://live", "t://1/x"] {
+            for (decision, hearing) in [(Ok(()), Hearing::Allowed), (Err(no()), denied)] {
+                let Step::Call(asked) = heed(&runtime, &context, uri.to_owned()) else {
+                    panic!("nobody was asked");
+                };
+                inquiries.push(inquiry(&asked).clone());
+                let outcome = decisions(vec![decision]);
+                match proceed(&runtime, &context, asked.target, &outcome) {
+                    Step::Heed(may) => assert_eq!(may, hearing),
+                    other => panic!("{other:?}"),
+                }
             }
         }
+        let all = Inquiry::together(&inquiries).expect("some");
+        let uris = all.subjects.iter().map(|it| it.requested_uri.as_deref());
+        let expected = ["x://live", "x://live", "t://1/x", "t://1/x"].map(Some);
+        assert_eq!(uris.collect::<Vec<_>>(), expected);
+        let nobodys = heed(&runtime, &context, "z://nobody".to_owned());
+        assert!(matches!(nobodys, Step::Heed(Hearing::Unowned)));
     }
-    assert!(matches!(
-        heed(&runtime, &context, "z://nobody".to_owned()),
-        Step::Heed(true)
-    ));
+    let told = |it: Hearing| (it.is_accepted(), it.is_told(), it.is_vetted());
+    assert_eq!(told(Hearing::Allowed), (true, true, true));
+    assert_eq!(told(Hearing::Unowned), (true, true, false));
+    assert_eq!(told(Hearing::Concealed), (true, false, false));
+    assert_eq!(told(Hearing::Refused), (false, false, false));
 }
 
 #[test]

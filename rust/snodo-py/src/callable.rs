@@ -308,7 +308,9 @@ impl PyCallable {
             );
             let _ = imports::tell(py).and_then(|tell| tell.call1((30, text)));
         }
-        self.outcome_of_value(call, value)
+        let outcome = self.outcome_of_value(call, value);
+        error::warn_of_code(py, call, &self.name, &outcome);
+        outcome
     }
 
     fn outcome_of_value(&self, call: &Target, value: &Bound<'_, PyAny>) -> Outcome {
@@ -353,7 +355,10 @@ impl PyCallable {
         if let Some(outcome) = refused(context.get(), py) {
             return outcome;
         }
-        error::outcome_of(py, self, &context.get().call().target, error)
+        let call = &context.get().call().target;
+        let outcome = error::outcome_of(py, self, call, error);
+        error::warn_of_code(py, call, &self.name, &outcome);
+        outcome
     }
 
     /// What an actor does for it; then its function is not called.

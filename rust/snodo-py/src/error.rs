@@ -4,6 +4,7 @@ use pyo3::exceptions::{PyBaseException, PyException, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use snodo_core::call::Target;
+use snodo_core::dialect::{Dialect, V2026_07_28};
 use snodo_core::error::{Error, Kind as ErrorKind};
 use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
@@ -48,6 +49,32 @@ pub(crate) fn returned(value: &Bound<'_, PyAny>) -> PyResult<Option<Outcome>> {
         return tool_failure(value).map(Some);
     }
     Ok(None)
+}
+
+/// Warns of an error whose code the newest revision keeps to itself: its clients are told another.
+pub(crate) fn warn_of_code(py: Python<'_>, call: &Target, name: &str, outcome: &Outcome) {
+    let warn = |error: &Error| {
+        let said = V2026_07_28.shape_error(error).code;
+        if said == error.code {
+            return;
+        }
+        let text = format!(
+            "{} {name:?} failed with code {}, which the protocol keeps to itself: clients of \
+             2026-07-28 read {said} Internal error. Take one that is neither -32002 nor from -32099 \
+             to -32020",
+            call.noun(),
+            error.code
+        );
+        let _ = imports::tell(py).and_then(|tell| tell.call1((30, text)));
+    };
+    match &outcome.value {
+        Value::Error(error) => warn(error),
+        Value::Decisions(decisions) => decisions
+            .iter()
+            .filter_map(|it| it.as_ref().err())
+            .for_each(warn),
+        _ => {}
+    }
 }
 
 /// The error that an exception stands for, if it is one to be answered with.

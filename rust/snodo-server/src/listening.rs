@@ -17,7 +17,7 @@ use tokio::time::timeout;
 
 use crate::said::Said;
 use crate::service::Service;
-use crate::source::{End, Feed, Opened, Opening, Source, failed};
+use crate::source::{End, Feed, Opened, Source, failed};
 use crate::telemetry::{Event as Told, Span, Subscriber, Telemetry};
 
 /// What is said to a listener: the acknowledgement, events, and when the server or the source ends it
@@ -31,6 +31,8 @@ pub struct Listening {
     dialect: &'static dyn Dialect,
     id: Id,
     accepted: Filter,
+    /// Of which URIs it is asked before each event whether the listener may hear of them.
+    doubtful: Option<Doubtful>,
     /// Who asked, where events of extensions are accepted.
     context: Option<Arc<Context>>,
     /// An event of an extension, until that has put it into words.
@@ -45,8 +47,17 @@ pub struct Listening {
     _place: OwnedSemaphorePermit,
 }
 
+/// URIs that nobody owned when the listener began, or that are concealed from it.
+struct Doubtful {
+    uris: Vec<String>,
+    /// Who asked.
+    context: Arc<Context>,
+}
+
+type Beginning = Pin<Box<dyn Future<Output = Result<(Opened, Option<Doubtful>), Error>> + Send>>;
+
 enum Stage {
-    Opening(Opening),
+    Opening(Beginning),
     Open(Box<dyn Feed>),
     Over,
 }
@@ -80,7 +91,7 @@ impl Listening {
             .is_some()
             .then(|| Arc::new(request.context.retained()));
         let guarded = service.is_authorized() && !request.filter.resource_subscriptions.is_empty();
-        let opening: Opening = if request.before.is_some() || guarded {
+        let opening: Beginning = if request.before.is_some() || guarded {
             let service = service.clone();
             Box::pin(async move {
                 let Listen {
@@ -88,22 +99,29 @@ impl Listening {
                     mut filter,
                     ..
                 } = service.settled(request).await?;
+                let mut doubtful = None;
                 if guarded {
-                    filter = service.audible(filter, &context).await?;
+                    let (heard, uris) = service.audible(filter, &context).await?;
+                    filter = heard;
+                    let context = context.clone();
+                    doubtful = (!uris.is_empty()).then_some(Doubtful { uris, context });
                 }
-                open(source, filter, context, limit).await
+                let opened = open(source, filter, context, limit).await?;
+                Ok((opened, doubtful))
             })
         } else {
             let Listen {
                 context, filter, ..
             } = request;
-            Box::pin(open(source, filter, context, limit))
+            let opening = open(source, filter, context, limit);
+            Box::pin(async move { Ok((opening.await?, None)) })
         };
         Self {
             service,
             dialect,
             id,
             accepted: Filter::default(),
+            doubtful: None,
             context,
             wording: None,
             stage: Stage::Opening(opening),
@@ -122,9 +140,10 @@ impl Listening {
         }
     }
 
-    fn opened(&mut self, opened: Result<Opened, Error>) -> Said {
+    fn opened(&mut self, opened: Result<(Opened, Option<Doubtful>), Error>) -> Said {
         match opened {
-            Ok(Opened { accepted, mut feed }) => {
+            Ok((Opened { accepted, mut feed }, doubtful)) => {
+                self.doubtful = doubtful;
                 if self.ending {
                     feed.finish();
                 }
@@ -205,6 +224,10 @@ impl Listening {
                     continue;
                 }
                 Poll::Ready(Some(Ok(event))) if self.accepted.selects(&event) => {
+                    if let Some(weighed) = weigh(&self.service, self.doubtful.as_ref(), &event) {
+                        self.wording = Some(weighed);
+                        continue;
+                    }
                     return Poll::Ready(Said::Notice(self.dialect.tell(&self.id, &event)));
                 }
                 Poll::Ready(Some(Ok(_))) => continue,
@@ -274,6 +297,26 @@ impl Drop for Listening {
 fn word(service: &Arc<Service>, context: Arc<Context>, event: Arc<Event>) -> Wording {
     let service = service.clone();
     Box::pin(async move { service.worded(context, event).await })
+}
+
+/// What is said of a change at a URI of which it is not certain whether the listener may hear.
+fn weigh(
+    service: &Arc<Service>,
+    doubtful: Option<&Doubtful>,
+    event: &Arc<Event>,
+) -> Option<Wording> {
+    let (doubtful, Change::Resource(uri)) = (doubtful?, &event.change) else {
+        return None;
+    };
+    if !doubtful.uris.contains(uri) {
+        return None;
+    }
+    let (service, context) = (service.clone(), doubtful.context.clone());
+    let (uri, event) = (uri.clone(), event.clone());
+    Some(Box::pin(async move {
+        let heard = service.may_hear(uri, &context).await;
+        Ok(heard.then(|| context.dialect.tell(&context.id, &event)))
+    }))
 }
 
 /// Opens a source within the time of a call, and holds it to what was asked for.

@@ -13,7 +13,7 @@ use crate::error::{self, Error, Kind, code};
 use crate::json::{Json, Object};
 use crate::operation::{Change, Operation};
 use crate::outcome::Value;
-use crate::policy::{Found, Purpose};
+use crate::policy::{Found, Hearing, Purpose};
 use crate::runtime::Runtime;
 use crate::subscription::Filter;
 use crate::suggest;
@@ -51,7 +51,7 @@ pub enum Route<'a> {
     /// To another state of the session.
     Settle(Change),
     /// Back to a listener: whether it may hear of the URI it is about.
-    Heed(bool),
+    Heed(Hearing),
 }
 
 /// Finds what the operation is about and holds the request to its terms.
@@ -113,7 +113,7 @@ fn granted<'a>(runtime: &'a Runtime, context: &Context, found: Found) -> Result<
         Found::Prompt { at, arguments } => get_prompt(runtime, at, arguments),
         Found::Resource { at, uri, purpose } => match purpose {
             Purpose::Read => Ok(resource::read(runtime, context, at, uri)),
-            purpose => Ok(resource::told(purpose, uri)),
+            purpose => Ok(resource::told(purpose, uri, Hearing::Allowed)),
         },
         Found::Template {
             at,
@@ -125,7 +125,7 @@ fn granted<'a>(runtime: &'a Runtime, context: &Context, found: Found) -> Result<
                 target: Target::Template { at, uri },
                 arguments: variables,
             }),
-            purpose => Ok(resource::told(purpose, uri)),
+            purpose => Ok(resource::told(purpose, uri, Hearing::Allowed)),
         },
         Found::Completion { of, completion } => completion::complete(runtime, of, completion),
     }
@@ -135,12 +135,14 @@ fn granted<'a>(runtime: &'a Runtime, context: &Context, found: Found) -> Result<
 /// of what is watched.
 fn settle<'a>(runtime: &'a Runtime, context: &Context, change: Change) -> Result<Route<'a>, Error> {
     match change {
-        Change::Watch(uri) if context.arrival.peer.is_some() && runtime.settings.authorized => {
+        Change::Watch { uri, .. }
+            if context.arrival.peer.is_some() && runtime.settings.authorized =>
+        {
             resource::find(runtime, context, uri, Purpose::Watch)
         }
         change if context.arrival.peer.is_some() => Ok(Route::Settle(change)),
         Change::LogLevel(_) => Ok(Route::Ready(b"{}")),
-        Change::Watch(_) | Change::Unwatch(_) => {
+        Change::Watch { .. } | Change::Unwatch(_) => {
             let text = format!("{} needs a session: send initialize first", context.method);
             Err(Error::new(code::METHOD_NOT_FOUND, Kind::Protocol, text))
         }

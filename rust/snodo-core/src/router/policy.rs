@@ -1,6 +1,7 @@
 //! Between finding what a request is about and holding it to its terms: the application's policy, where
 //! there is one.
 
+use super::resource::told;
 use super::{Route, granted, unknown};
 use crate::call::Target;
 use crate::context::Context;
@@ -8,7 +9,7 @@ use crate::error::Error;
 use crate::json::Object;
 use crate::operation::{Completion, Reference};
 use crate::outcome::{Outcome, Value};
-use crate::policy::{Found, Inquiry, Phase, Purpose};
+use crate::policy::{Found, Hearing, Inquiry, Phase, Purpose};
 use crate::runtime::Runtime;
 
 /// To the policy, or on without one.
@@ -76,6 +77,12 @@ fn refused<'a>(runtime: &Runtime, found: Found, refusal: &Error) -> Result<Route
     let registry = &runtime.registry;
     let conceals = runtime.settings.conceals_refusals;
     Err(match found {
+        // Of a URI that nobody owns one just never hears.
+        Found::Resource { uri, purpose, .. } | Found::Template { uri, purpose, .. }
+            if conceals && purpose != Purpose::Read =>
+        {
+            return Ok(told(purpose, uri, Hearing::Concealed));
+        }
         Found::Resource {
             purpose: Purpose::Listen,
             ..
@@ -83,21 +90,12 @@ fn refused<'a>(runtime: &Runtime, found: Found, refusal: &Error) -> Result<Route
         | Found::Template {
             purpose: Purpose::Listen,
             ..
-        } => return Ok(Route::Heed(false)),
+        } => return Ok(Route::Heed(Hearing::Refused)),
         _ if !conceals => refusal.clone(),
         Found::Tool { at, .. } => unknown(runtime, "Unknown tool", &registry.tools[at].name, None),
         Found::Prompt { at, .. } => {
             unknown(runtime, "Unknown prompt", &registry.prompts[at].name, None)
         }
-        // Of a URI that nobody owns a session just never hears.
-        Found::Resource {
-            purpose: Purpose::Watch,
-            ..
-        }
-        | Found::Template {
-            purpose: Purpose::Watch,
-            ..
-        } => return Ok(Route::Ready(b"{}")),
         Found::Resource { uri, .. } | Found::Template { uri, .. } => {
             Error::resource_not_found(&uri)
         }

@@ -9,7 +9,7 @@ use crate::json::{self, Json, Object};
 use crate::limits::Limits;
 use crate::operation::Change;
 use crate::outcome::{Outcome, Value};
-use crate::policy::{Found, Purpose};
+use crate::policy::{Found, Hearing, Purpose};
 use crate::registry::RESERVED_NAMES;
 use crate::runtime::Runtime;
 
@@ -50,11 +50,14 @@ pub(super) fn read<'a>(
     }
 }
 
-/// Whoever wants to hear of a URI does from now on.
-pub(super) fn told<'a>(purpose: Purpose, uri: String) -> Route<'a> {
+/// Whoever wants to hear of a URI does from now on, or seems to.
+pub(super) fn told<'a>(purpose: Purpose, uri: String, hearing: Hearing) -> Route<'a> {
     match purpose {
-        Purpose::Listen => Route::Heed(true),
-        Purpose::Read | Purpose::Watch => Route::Settle(Change::Watch(uri)),
+        Purpose::Listen => Route::Heed(hearing),
+        Purpose::Read | Purpose::Watch => Route::Settle(Change::Watch {
+            uri,
+            vetted: hearing.is_vetted(),
+        }),
     }
 }
 
@@ -112,7 +115,7 @@ fn search<'a>(
         }
         None if purpose == Purpose::Read => Err(Error::resource_not_found(&uri)),
         // What nobody owns nobody can refuse.
-        None => Ok(told(purpose, uri)),
+        None => Ok(told(purpose, uri, Hearing::Unowned)),
     }
 }
 

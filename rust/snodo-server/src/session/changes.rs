@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context as Task, Poll};
+use std::task::{Context as Task, Poll, ready};
 
 use futures_util::Stream;
 use snodo_core::context::{Arrival, Transport};
-use snodo_core::subscription::{Event, Filter, Listen};
+use snodo_core::subscription::{Change, Event, Filter, Listen};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::listening::open;
 use crate::said::{Said, Speech};
 use crate::service::Service;
-use crate::session::{Session, Used};
+use crate::session::{Session, Used, Watched};
 use crate::source::{End, Feed, Opening, Source};
 
 /// The notifications for one session, as long as it is the newest such stream of it and the session
@@ -30,6 +30,8 @@ pub struct Changes {
     standing: Listen,
     lists: Ear,
     resources: HashMap<Arc<str>, Ear>,
+    /// What has happened at a URI of which it is not known yet whether the client may hear.
+    weighed: Option<Weighed>,
     over: bool,
     _place: OwnedSemaphorePermit,
 }
@@ -39,6 +41,8 @@ enum Ear {
     Open(Box<dyn Feed>, Filter),
     Deaf,
 }
+
+type Weighed = Pin<Box<dyn Future<Output = Option<Arc<Event>>> + Send>>;
 
 /// Events in a row before others have their turn.
 const ROW: usize = 64;
@@ -64,6 +68,7 @@ impl Changes {
             standing,
             lists: Ear::Deaf,
             resources: HashMap::new(),
+            weighed: None,
             over: false,
             _place: place,
         };
@@ -84,15 +89,17 @@ impl Changes {
     }
 
     /// Listens for what is watched and for nothing else.
-    fn follow(&mut self, watched: &[Arc<str>]) {
+    fn follow(&mut self, watched: &[Watched]) {
         let same = watched.len() == self.resources.len()
-            && watched.iter().all(|uri| self.resources.contains_key(uri));
+            && watched
+                .iter()
+                .all(|it| self.resources.contains_key(&it.uri));
         if same {
             return;
         }
         let runtime = self.service.runtime();
         let mut before = std::mem::take(&mut self.resources);
-        for uri in watched {
+        for Watched { uri, .. } in watched {
             let ear = before.remove(uri);
             let ear = ear.unwrap_or_else(|| self.ear(self.standing.watching(&runtime, uri)));
             self.resources.insert(uri.clone(), ear);
@@ -103,22 +110,47 @@ impl Changes {
     }
 
     /// The next message, if there is one.
-    fn poll_ears(&mut self, task: &mut Task<'_>) -> Poll<Vec<u8>> {
+    fn poll_ears(&mut self, watched: &[Watched], task: &mut Task<'_>) -> Poll<Vec<u8>> {
         let dialect = self.session.peer().dialect;
+        for _ in 0..ROW {
+            let event = match &mut self.weighed {
+                None => ready!(self.poll_event(task)),
+                Some(weighed) => {
+                    let event = ready!(weighed.as_mut().poll(task));
+                    self.weighed = None;
+                    let Some(event) = event else { continue };
+                    if let Some(message) = dialect.changed(&event) {
+                        return Poll::Ready(message);
+                    }
+                    continue;
+                }
+            };
+            if let Change::Resource(uri) = &event.change
+                && watched.iter().any(|it| *it.uri == **uri && !it.vetted)
+            {
+                self.weighed = Some(self.weigh(uri.clone(), event));
+            } else if let Some(message) = dialect.changed(&event) {
+                return Poll::Ready(message);
+            }
+        }
+        task.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn poll_event(&mut self, task: &mut Task<'_>) -> Poll<Arc<Event>> {
         let ears = std::iter::once(&mut self.lists).chain(self.resources.values_mut());
         for ear in ears {
-            for _ in 0..ROW {
-                match ear.poll(task) {
-                    Poll::Ready(event) => {
-                        if let Some(message) = dialect.changed(&event) {
-                            return Poll::Ready(message);
-                        }
-                    }
-                    Poll::Pending => break,
-                }
+            if let Poll::Ready(event) = ear.poll(task) {
+                return Poll::Ready(event);
             }
         }
         Poll::Pending
+    }
+
+    /// Gives the event if the client may hear of it.
+    fn weigh(&self, uri: String, event: Arc<Event>) -> Weighed {
+        let (service, context) = (self.service.clone(), self.standing.context.clone());
+        Box::pin(async move { service.may_hear(uri, &context).await.then_some(event) })
     }
 
     fn close(&mut self, why: End) {
@@ -179,7 +211,7 @@ impl Stream for Changes {
             return Poll::Ready(None);
         };
         this.follow(&watched);
-        this.poll_ears(task)
+        this.poll_ears(&watched, task)
             .map(|message| Some(Said::Notice(message)))
     }
 }

@@ -50,11 +50,19 @@ struct Running {
 /// Who hears of changes, and of which: one stream at a time.
 #[derive(Default)]
 struct Ear {
-    watched: Vec<Arc<str>>,
+    watched: Vec<Watched>,
     /// Counts the streams; only the newest one hears.
     turn: u64,
     over: bool,
     waiting: Option<Waker>,
+}
+
+/// What a client wants to hear of.
+#[derive(Debug, Clone)]
+pub(crate) struct Watched {
+    uri: Arc<str>,
+    /// Whether nobody is to be asked again before it is heard.
+    vetted: bool,
 }
 
 impl Session {
@@ -93,20 +101,25 @@ impl Session {
     pub fn apply(&self, change: Change) -> bool {
         match change {
             Change::LogLevel(level) => *lock(&self.log_level) = Some(level),
-            Change::Watch(uri) => {
+            Change::Watch { uri, vetted } => {
                 let mut ear = lock(&self.ear);
-                if !ear.watched.iter().any(|watched| **watched == *uri) {
-                    let bytes: usize = ear.watched.iter().map(|watched| watched.len()).sum();
+                if let Some(watched) = ear.watched.iter_mut().find(|it| *it.uri == *uri) {
+                    watched.vetted = vetted;
+                } else {
+                    let bytes: usize = ear.watched.iter().map(|it| it.uri.len()).sum();
                     if ear.watched.len() >= FILTER_URIS || bytes + uri.len() > FILTER_BYTES {
                         return false;
                     }
-                    ear.watched.push(uri.into());
+                    ear.watched.push(Watched {
+                        uri: uri.into(),
+                        vetted,
+                    });
                     ear.wake();
                 }
             }
             Change::Unwatch(uri) => {
                 let mut ear = lock(&self.ear);
-                ear.watched.retain(|watched| **watched != *uri);
+                ear.watched.retain(|it| *it.uri != *uri);
                 ear.wake();
             }
         }
@@ -164,7 +177,7 @@ impl Session {
     }
 
     /// What is to be heard of, for the stream whose turn it is; `None` if it is not.
-    fn watched(&self, turn: u64, task: &Task<'_>) -> Option<Vec<Arc<str>>> {
+    fn watched(&self, turn: u64, task: &Task<'_>) -> Option<Vec<Watched>> {
         let mut ear = lock(&self.ear);
         if ear.over || ear.turn != turn {
             return None;

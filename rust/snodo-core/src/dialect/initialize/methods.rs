@@ -43,7 +43,10 @@ static REQUESTS: [Method; 13] = [
     method(
         "resources/subscribe",
         &[Feature::Resources, Feature::Subscriptions],
-        |params| watched(params).map(|uri| Operation::Settle(Change::Watch(uri))),
+        |params| {
+            let watch = |uri| Change::Watch { uri, vetted: true };
+            watched(params).map(|uri| Operation::Settle(watch(uri)))
+        },
     ),
     method(
         "resources/unsubscribe",
