@@ -21,7 +21,7 @@ from snodo.middleware import rate_limit, timeout
 
 Server(3)  # type: ignore[arg-type]
 Server("x", validator="most")  # type: ignore[arg-type]
-Server("x", nonsense=1)  # type: ignore[call-arg]
+Server("x", nonsense=1)  # type: ignore[arg-type]
 Cache(scope="shared")  # type: ignore[arg-type]
 Cache(5)  # type: ignore[call-arg]
 Arg(minimum=1)  # type: ignore[call-arg]
