@@ -349,24 +349,36 @@ def _owning_signals(start: Callable[[], Serving], interrupt: bool = True) -> Ser
 
 
 def _background_loop(runtime: Runtime, lifespan: Lifespan | None) -> None:
-    """Run coroutines on a thread of their own, where nobody has given them a loop."""
+    """Run coroutines on a thread of their own, where nobody has given them a loop.
+
+    It ends with the process, or before that with the server, unless this has a lifespan.
+    """
     import asyncio
     import atexit
     from concurrent.futures import Future
+    from contextlib import nullcontext
+    from weakref import finalize, ref
 
     from . import _owned_loop
 
     ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = Future()
+    # The thread lets go of it, so that nothing but the server holds it.
+    given = [runtime]
 
     async def main() -> None:
         loop = asyncio.get_running_loop()
         over: asyncio.Future[None] = loop.create_future()
-        async with _entered(runtime, lifespan):
+        held = given.pop()
+        async with nullcontext() if lifespan is None else _entered(held, lifespan):
             # Not before: a lifespan that fails leaves no loop that seems to run.
-            runtime.attach_loop(loop)
+            held.attach_loop(loop)
+            served = ref(held)
+            del held
             ready.set_result((loop, over))
             await _owned_loop.until(over)
-            runtime.detach_loop(loop)
+            alive = served()
+            if alive is not None:
+                alive.detach_loop(loop)
 
     def thread() -> None:
         try:
@@ -384,4 +396,9 @@ def _background_loop(runtime: Runtime, lifespan: Lifespan | None) -> None:
         loop.call_soon_threadsafe(_settle, over, None)
         running.join(timeout=2)
 
+    def collected() -> None:
+        atexit.unregister(end)
+        loop.call_soon_threadsafe(_settle, over, None)
+
     atexit.register(end)
+    finalize(runtime, collected).atexit = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import os
@@ -21,6 +22,7 @@ import pytest
 
 from driver import HttpServer, request
 from driver.http import mirrored
+from driver.process import wait_until
 from snodo import Server
 
 
@@ -61,6 +63,33 @@ def test_threads_that_ask_first_at_once_share_one_lifespan() -> None:
         answers = list(pool.map(server.handle, [call("ask")] * 8))
     assert begun == 1
     assert all(answer is not None and "result" in answer for answer in answers)
+
+
+def test_the_loop_of_a_server_that_is_no_more_is_no_more_either() -> None:
+    def loops() -> set[threading.Thread]:
+        return {one for one in threading.enumerate() if one.name == "snodo-loop"}
+
+    def serve() -> threading.Thread:
+        server = Server("s", version="1.0.0")
+
+        @server.tool
+        async def there() -> str:
+            return "here"
+
+        answer = server.handle(request("tools/call", {"name": "there"}))
+        assert answer is not None
+        assert answer["result"]["content"][0]["text"] == "here"
+        (own,) = loops() - before
+        return own
+
+    before = loops()
+    own = serve()
+
+    def is_over() -> bool:
+        gc.collect()
+        return not own.is_alive()
+
+    wait_until(is_over, "the end of the loop's thread", 20)
 
 
 def test_a_lifespan_that_fails_is_tried_again_at_the_next_message() -> None:
