@@ -392,13 +392,16 @@ def _background_loop(runtime: Runtime, lifespan: Lifespan | None) -> None:
     running.start()
     loop, over = ready.result()
 
-    def end() -> None:
-        loop.call_soon_threadsafe(_settle, over, None)
-        running.join(timeout=2)
-
     def collected() -> None:
         atexit.unregister(end)
         loop.call_soon_threadsafe(_settle, over, None)
 
+    finalizer = finalize(runtime, collected)
+    finalizer.atexit = False
+
+    def end() -> None:
+        finalizer.detach()
+        loop.call_soon_threadsafe(_settle, over, None)
+        running.join(timeout=2)
+
     atexit.register(end)
-    finalize(runtime, collected).atexit = False
