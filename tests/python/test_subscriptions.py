@@ -249,6 +249,7 @@ class Told(Source):
         self.endless = endless
         self.pulled: list[Any] = []
         self.closed: list[str] = []
+        self.waiting = threading.Event()
         self.over = threading.Event()
         self.contexts: list[Any] = []
 
@@ -262,6 +263,7 @@ class Told(Source):
                     raise event
                 yield event
             if self.endless:
+                self.waiting.set()
                 await asyncio.Event().wait()
         except BaseException as error:
             how = type(error).__name__
@@ -281,6 +283,7 @@ def test_a_source_tells_at_the_pace_of_the_listener(listen: Listen) -> None:
     assert hearing.accepted() == ALL
     assert hearing.next()["params"]["_meta"] == {"n": 1, ID: 1}
     assert hearing.told() == ("resources/updated", "note://b"), "nobody asked for c"
+    assert source.waiting.wait(PATIENCE)
     hearing.close()
     assert source.over.wait(PATIENCE)
     assert source.closed == ["CancelledError"]
@@ -432,8 +435,6 @@ def test_a_source_may_stop_when_the_listener_is_gone(
     listen: Listen, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Polling(Told):
-        waiting = threading.Event()
-
         async def listen(self, filter: Filter, context: Context) -> AsyncIterator[Event]:
             yield Event.tools_changed()
             try:
@@ -493,6 +494,7 @@ def test_the_end_of_the_server_completes_its_streams(listen: Listen) -> None:
     hearing = listen(server)
     hearing.accepted()
     hearing.told()
+    assert source.waiting.wait(PATIENCE)
     listen.served[server].stop()
     assert hearing.next()["result"]["resultType"] == "complete"
     assert source.over.wait(PATIENCE)
