@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ._worker import DRAINING, Worker, heard
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ._logging import StderrHandler
     from ._reload import Watcher
+    from ._snodo import HttpOptions
 
 # A worker that lives shorter failed at its start, whatever it did meanwhile.
 _SETTLED = 5.0
@@ -325,19 +326,19 @@ def _signals() -> Iterator[int]:
 def serve(
     arguments: Sequence[str],
     count: int,
+    options: HttpOptions,
     *,
     log: StderrHandler,
     watcher: Watcher | None = None,
-    **options: Any,
 ) -> int:
     """Take the address and let workers serve it.
 
     Args:
         arguments: The command line of each worker, without the interpreter.
         count: How many.
+        options: Where and for whom to serve.
         log: Where to say what is served.
         watcher: Says which files have changed; then the worker is replaced.
-        options: Where and for whom to serve, as ``_snodo.listen`` takes them.
 
     Returns:
         The exit code.
@@ -354,7 +355,7 @@ def serve(
     folder = mkdtemp(prefix="snodo-", dir="/tmp" if len(gettempdir()) > 80 else None)
     socket, file = None, None
     try:
-        listening, socket = listen(**options)
+        listening, socket = listen(options)
         file = _file(socket)
         return Fleet(arguments, count, listening, folder, log, watcher).run()
     finally:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
     from os import PathLike
 
-    from ._snodo import Runtime, Serving
+    from ._snodo import HttpOptions, Runtime, Serving
     from ._worker import Worker
 
     Path = str | PathLike[str]
@@ -86,18 +86,17 @@ def http(
     signals = signals and _on_main_thread()
 
     def bind() -> Serving:
-        return runtime.serve_http(
-            host=host,
-            port=port,
-            path=path,
-            allowed_hosts=list(allowed_hosts or ()),
-            allowed_origins=list(allowed_origins or ()),
-            legacy_sse=legacy_sse,
-            uds=uds,
-            tls=tls,
-            worker=worker,
-            signals=signals,
-        )
+        options: HttpOptions = {
+            "host": host,
+            "port": port,
+            "path": path,
+            "allowed_hosts": list(allowed_hosts or ()),
+            "allowed_origins": list(allowed_origins or ()),
+            "legacy_sse": legacy_sse,
+            "uds": uds,
+            "tls": tls,
+        }
+        return runtime.serve_http(options, worker=worker, signals=signals)
 
     def start() -> Serving:
         serving = _owning_signals(bind, worker is None) if signals else bind()

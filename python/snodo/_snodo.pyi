@@ -862,20 +862,7 @@ class Runtime:
     def handle(self, message: bytes, principal: bytes | None = None) -> bytes | None:
         """Serve one message of this principal (JSON); the answer, or None where there is none."""
 
-    def serve_http(
-        self,
-        *,
-        host: str,
-        port: int,
-        path: str,
-        allowed_hosts: list[str],
-        allowed_origins: list[str],
-        legacy_sse: bool,
-        uds: str | None,
-        tls: TlsFiles | None,
-        worker: Worker | None,
-        signals: bool,
-    ) -> Serving:
+    def serve_http(self, options: HttpOptions, *, worker: Worker | None, signals: bool) -> Serving:
         """Bind and begin to serve HTTP; a worker serves the socket that it was given.
 
         Raises:
@@ -887,6 +874,19 @@ class Runtime:
         self, *, input: int, output: int, principal: bytes | None, signals: bool
     ) -> Serving:
         """Begin to serve two file descriptors, which are closed at the end."""
+
+@type_check_only
+class HttpOptions(TypedDict):
+    """Where and for whom to serve HTTP."""
+
+    host: str
+    port: int
+    path: str
+    allowed_hosts: list[str]
+    allowed_origins: list[str]
+    legacy_sse: bool
+    uds: str | None
+    tls: TlsFiles | None
 
 @final
 class Feed:
@@ -985,17 +985,7 @@ class Serving:
             OSError: If it ended by a fault.
         """
 
-def listen(
-    *,
-    host: str,
-    port: int,
-    path: str,
-    allowed_hosts: list[str],
-    allowed_origins: list[str],
-    legacy_sse: bool,
-    uds: str | None,
-    tls: TlsFiles | None,
-) -> tuple[int, str | None]:
+def listen(options: HttpOptions) -> tuple[int, str | None]:
     """Take an address for other processes to serve.
 
     Returns:

@@ -16,6 +16,7 @@ from ._target import DEFAULTS, Target, TargetError, where
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ._snodo import HttpOptions
     from .server import Server
 
 __all__ = ["main"]
@@ -367,25 +368,22 @@ def _serve_by_others(options: argparse.Namespace, flags: dict[str, Any]) -> int:
         watcher = Watcher(flags["reload_dir"] or [home])
     log = _logging.configure(flags["log_level"], flags["log_format"], pid=True)
     try:
-        return _fleet.serve(
-            options.command_line,
-            flags["workers"],
-            log=log,
-            watcher=watcher,
-            host=flags["host"],
-            port=flags["port"],
-            path=flags["path"],
-            allowed_hosts=flags["allow_host"] or [],
-            allowed_origins=flags["allow_origin"] or [],
-            legacy_sse=flags["legacy_sse"],
-            uds=flags["uds"],
-            tls=tls_files(
+        http: HttpOptions = {
+            "host": flags["host"],
+            "port": flags["port"],
+            "path": flags["path"],
+            "allowed_hosts": flags["allow_host"] or [],
+            "allowed_origins": flags["allow_origin"] or [],
+            "legacy_sse": flags["legacy_sse"],
+            "uds": flags["uds"],
+            "tls": tls_files(
                 flags["ssl_certfile"],
                 flags["ssl_keyfile"],
                 flags["ssl_keyfile_password"],
                 flags["ssl_ca_certs"],
             ),
-        )
+        }
+        return _fleet.serve(options.command_line, flags["workers"], http, log=log, watcher=watcher)
     except OSError as error:
         return _cannot_serve(error, flags)
     finally:

@@ -17,32 +17,8 @@ use crate::settings::configuration_error;
 /// Takes an address for other processes to serve: its file descriptor, which is the caller's from here
 /// on, and the path of the socket if that is a file.
 #[pyfunction]
-#[pyo3(signature = (*, host, port, path, allowed_hosts, allowed_origins, legacy_sse, uds, tls))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "keywords of a Python call, taken apart here only"
-)]
-pub(crate) fn listen(
-    py: Python<'_>,
-    host: String,
-    port: u16,
-    path: String,
-    allowed_hosts: Vec<String>,
-    allowed_origins: Vec<String>,
-    legacy_sse: bool,
-    uds: Option<PathBuf>,
-    tls: Option<PyTlsFiles>,
-) -> PyResult<(i32, Option<OsString>)> {
-    let options = HttpOptions {
-        host,
-        port,
-        path,
-        allowed_hosts,
-        allowed_origins,
-        legacy_sse,
-        uds,
-        tls: tls.map(TlsFiles::from),
-    };
+pub(crate) fn listen(py: Python<'_>, options: PyHttpOptions) -> PyResult<(i32, Option<OsString>)> {
+    let options = HttpOptions::from(options);
     let bound = py.detach(|| bind::listen(&options));
     let bound = bound.map_err(|error| bind_error(py, error))?;
     let path = match bound.address() {
@@ -65,6 +41,35 @@ pub(crate) fn bind_error(py: Python<'_>, error: BindError) -> PyErr {
         | BindError::Tls(_)
         | BindError::Entry(_) => configuration_error(py, error),
         _ => PyOSError::new_err(error.to_string()),
+    }
+}
+
+/// Where and for whom to serve HTTP, as Python names it: the members of a dict.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct PyHttpOptions {
+    host: String,
+    port: u16,
+    path: String,
+    allowed_hosts: Vec<String>,
+    allowed_origins: Vec<String>,
+    legacy_sse: bool,
+    uds: Option<PathBuf>,
+    tls: Option<PyTlsFiles>,
+}
+
+impl From<PyHttpOptions> for HttpOptions {
+    fn from(options: PyHttpOptions) -> Self {
+        Self {
+            host: options.host,
+            port: options.port,
+            path: options.path,
+            allowed_hosts: options.allowed_hosts,
+            allowed_origins: options.allowed_origins,
+            legacy_sse: options.legacy_sse,
+            uds: options.uds,
+            tls: options.tls.map(TlsFiles::from),
+        }
     }
 }
 

@@ -22,12 +22,11 @@ use snodo_server::bind::{HttpOptions, HttpServer};
 use snodo_server::cancel::CancelToken;
 use snodo_server::handler::Handler;
 use snodo_server::service::{Prepared, Service};
-use snodo_server::tls::TlsFiles;
 use snodo_server::transport::serve_stdio;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::address::{PyTlsFiles, PyWorker, bind_error};
+use crate::address::{PyHttpOptions, PyWorker, bind_error};
 use crate::authenticating::PyAuthenticator;
 use crate::callable::{PyCallable, State, Terms};
 use crate::component::Declared;
@@ -255,35 +254,15 @@ impl PyRuntime {
     }
 
     /// Binds and begins to serve HTTP.
-    #[pyo3(signature = (*, host, port, path, allowed_hosts, allowed_origins, legacy_sse, uds, tls, worker, signals))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "keywords of a Python call, taken apart here only"
-    )]
+    #[pyo3(signature = (options, *, worker, signals))]
     fn serve_http(
         &self,
         py: Python<'_>,
-        host: String,
-        port: u16,
-        path: String,
-        allowed_hosts: Vec<String>,
-        allowed_origins: Vec<String>,
-        legacy_sse: bool,
-        uds: Option<PathBuf>,
-        tls: Option<PyTlsFiles>,
+        options: PyHttpOptions,
         worker: Option<PyWorker>,
         signals: bool,
     ) -> PyResult<PyServing> {
-        let options = HttpOptions {
-            host,
-            port,
-            path,
-            allowed_hosts,
-            allowed_origins,
-            legacy_sse,
-            uds,
-            tls: tls.map(TlsFiles::from),
-        };
+        let options = HttpOptions::from(options);
         let parent = worker.as_ref().map(|worker| worker.parent);
         let folder = worker.as_ref().map(|worker| worker.folder.clone());
         let hub = Options(self.options.bind(py)).hub()?;
