@@ -342,6 +342,8 @@ def environment_principal() -> bytes | None:
         return None
     from json import dumps, loads
 
+    from ._snodo import PRINCIPAL_BYTES
+
     wrong = "SNODO_PRINCIPAL begins as a JSON object and is none"
     try:
         principal = loads(said, object_pairs_hook=_members, parse_constant=_no_number)
@@ -362,10 +364,6 @@ def environment_principal() -> bytes | None:
     if len(text) > PRINCIPAL_BYTES:
         raise ConfigurationError(f"SNODO_PRINCIPAL must have at most {PRINCIPAL_BYTES} bytes")
     return text
-
-
-# As many as what authenticates may give.
-PRINCIPAL_BYTES = 16 << 10
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ _T = TypeVar("_T")
 _J = TypeVar("_J", bound=str | float | list[Any] | dict[str, Any] | None)
 
 __all__ = [
+    "PRINCIPAL_BYTES",
     "ActorTool",
     "CallNext",
     "Context",
@@ -55,6 +56,9 @@ __all__ = [
     "uri_template_matches",
     "validate",
 ]
+
+PRINCIPAL_BYTES: int
+"""Bytes of a principal, as JSON."""
 
 def check_schema(schema: bytes, output: bool) -> tuple[str, str] | None:
     """Say whether a tool's schema is accepted.

@@ -136,28 +136,17 @@ impl Inquiry {
 
     /// Whether it is about a component's use or, of a list with so many entries, about each of them.
     pub(crate) fn new(found: Found, entries: impl FnOnce(Listed) -> usize) -> Self {
-        let one = |of, at| {
-            vec![Subject {
-                of,
-                at,
-                requested_uri: None,
-            }]
+        let subject = |of, at, uri: Option<&String>| Subject {
+            of,
+            at,
+            requested_uri: uri.cloned(),
         };
-        let at_uri = |of, at, uri: &String| {
-            vec![Subject {
-                of,
-                at,
-                requested_uri: Some(uri.clone()),
-            }]
-        };
+        let one = |of, at| vec![subject(of, at, None)];
+        let at_uri = |of, at, uri| vec![subject(of, at, Some(uri))];
         let subjects = match &found {
             Found::List { of, .. } => {
-                let subjects = (0..entries(*of)).map(|at| Subject {
-                    of: *of,
-                    at,
-                    requested_uri: None,
-                });
-                subjects.collect()
+                let entries = 0..entries(*of);
+                entries.map(|at| subject(*of, at, None)).collect()
             }
             Found::Tool { at, .. } => one(Listed::Tools, *at),
             Found::Prompt { at, .. } => one(Listed::Prompts, *at),

@@ -20,7 +20,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
-use crate::authenticating::{self, PRINCIPAL};
+use crate::authenticating::{self, principal_rule};
 use crate::convert::encode;
 use crate::lane::EventLoopLane;
 use crate::log;
@@ -370,7 +370,8 @@ fn identity(state: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Json>> {
     match authenticating::principal(&said) {
         Some(principal) => Ok(Some(principal)),
         None => Err(PyTypeError::new_err(format!(
-            "mcp_auth is no principal: {PRINCIPAL}, or None"
+            "mcp_auth is no principal: {}, or None",
+            principal_rule()
         ))),
     }
 }

@@ -155,14 +155,18 @@ fn read(said: &Bound<'_, PyAny>) -> Verdict {
         .get_type()
         .name()
         .map_or_else(|_| String::new(), |name| name.to_string());
-    let text = format!("authenticate gave {kind} for a principal: {PRINCIPAL}; None refuses");
+    let rule = principal_rule();
+    let text = format!("authenticate gave {kind} for a principal: {rule}; None refuses");
     let _ = imports::tell(py).and_then(|tell| tell.call1((40, text)));
     Err(Denial::Invalid)
 }
 
 /// What a principal is.
-pub(crate) const PRINCIPAL: &str =
-    "it must be a string that is not empty, or a dict of JSON values of at most 16384 bytes";
+pub(crate) fn principal_rule() -> String {
+    format!(
+        "it must be a string that is not empty, or a dict of JSON values of at most {PRINCIPAL_BYTES} bytes"
+    )
+}
 
 /// The principal that this is, if it can be one.
 pub(crate) fn principal(said: &Bound<'_, PyAny>) -> Option<Json> {

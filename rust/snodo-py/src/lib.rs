@@ -40,6 +40,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[pymodule(gil_used = false)]
 mod _snodo {
     #[pymodule_export]
+    const PRINCIPAL_BYTES: usize = snodo_core::limits::PRINCIPAL_BYTES;
+    #[pymodule_export]
     use super::actor_tool::PyActorTool;
     #[pymodule_export]
     use super::address::listen;

@@ -39,7 +39,7 @@ use crate::session::Key;
 use crate::transport::body::Incoming;
 use crate::transport::connection::{Life, Streaming};
 use crate::transport::http::{Body, CLOSING, Endpoint, HEALTH, empty, incomplete, respond};
-use crate::transport::identity::arrival;
+use crate::transport::identity::principal;
 use crate::transport::sessions::gone;
 
 /// Bytes that what is vouched for may add to a head.
@@ -152,7 +152,7 @@ impl Endpoint {
         strip(&mut head.headers);
         head.headers.remove(CONTENT_LENGTH);
         let vouched = Vouched {
-            principal: arrival(&head.extensions).principal,
+            principal: principal(&head.extensions),
             peer: life.peer(),
         };
         head.headers.insert(VOUCHED, vouched.write());

@@ -32,7 +32,7 @@ use crate::transport::body::{self, Incoming, Incomplete};
 use crate::transport::connection::{LastWords, Life};
 use crate::transport::handover::Vouched;
 use crate::transport::hosted::Outside;
-use crate::transport::identity::arrival;
+use crate::transport::identity::{arrival, principal};
 use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
@@ -290,7 +290,6 @@ impl Endpoint {
                 None => empty(StatusCode::ACCEPTED),
             };
         }
-        let principal = arrival.principal.clone();
         let prepared = self.service.prepare(&text, arrival);
         drop(text);
         if matches!(caller, Caller::Gone) && !matches!(prepared, Prepared::Open { .. }) {
@@ -338,7 +337,7 @@ impl Endpoint {
                 let answer = self.service.turn_down(listen, &error);
                 json(StatusCode::NOT_ACCEPTABLE, answer.body)
             }
-            Prepared::Open { answer, peer } => self.open(answer, peer, principal),
+            Prepared::Open { answer, peer } => self.open(answer, peer, principal(&head.extensions)),
             Prepared::Settle {
                 answer,
                 change,

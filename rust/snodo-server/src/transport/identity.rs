@@ -7,6 +7,7 @@ use http::request::Parts;
 use http::{Extensions, Method, Response, StatusCode};
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::error::{Error, Kind, code};
+use snodo_core::json::Json;
 use snodo_core::pipeline::{Verdict, refuse};
 use tokio::time::timeout;
 
@@ -60,11 +61,16 @@ impl Endpoint {
 
 /// What is known of a message that came with a request.
 pub(super) fn arrival(extensions: &Extensions) -> Arrival {
-    let principal = extensions.get::<Principal>();
     Arrival {
-        principal: principal.map(|principal| principal.0.clone()),
+        principal: principal(extensions),
         ..Arrival::new(Transport::Http)
     }
+}
+
+/// Who sends a request, as it is written on it.
+pub(super) fn principal(extensions: &Extensions) -> Option<Json> {
+    let principal = extensions.get::<Principal>()?;
+    Some(principal.0.clone())
 }
 
 fn refused(refusal: Refusal) -> Response<Body> {

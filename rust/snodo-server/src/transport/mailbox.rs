@@ -29,7 +29,7 @@ use crate::transport::hosted::Root;
 use crate::transport::http::{
     Body, Endpoint, HttpHeaders, empty, incomplete, not_allowed, refusal, respond, unsupported,
 };
-use crate::transport::identity::arrival;
+use crate::transport::identity::{arrival, principal};
 use crate::transport::media;
 use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{Events, Script, event};
@@ -157,7 +157,7 @@ impl Endpoint {
         let (out, letters) = channel(PENDING);
         let mailbox = Arc::new(Mailbox {
             out,
-            principal: arrival(&parts.extensions).principal,
+            principal: principal(&parts.extensions),
             client: Mutex::default(),
             running: AtomicUsize::new(0),
             used: Use::new(),
