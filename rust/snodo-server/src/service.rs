@@ -196,6 +196,21 @@ enum End {
     Cancelled,
 }
 
+/// Why a call that is no request of its own came to nothing.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It ended with this error, or was answered with it.
+    Error(Error),
+    /// It had no place, or no time.
+    Refused(&'static str, Verdict),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
 impl Service {
     /// The bounds of `runtime` hold for the service's whole life.
     pub fn new(runtime: Arc<Runtime>, handler: Arc<dyn Handler>) -> Self {

@@ -11,10 +11,11 @@ use proptest::prelude::*;
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Value;
-use snodo_core::pipeline::Answer;
+use snodo_core::pipeline::{Answer, Verdict};
 use snodo_core::subscription::{Change, Event as Changed};
 use snodo_server::cancel::{CancelToken, Reason};
 use snodo_server::hub::{Hub, Overflow};
+use snodo_server::said::Said;
 use snodo_server::service::{Prepared, Service};
 use snodo_server::telemetry::{Event, Sink, Telemetry};
 use std::time::Duration;
@@ -320,6 +321,38 @@ async fn a_listener_that_never_hears_ends_as_a_request() {
             "stop error -32600"
         ]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_whose_policy_has_no_time_or_no_place_ends_as_a_call_would() {
+    use futures_util::StreamExt;
+    for (running, told, verdict) in [
+        (1, "stop error -32603 timeout", Verdict::Late),
+        (0, "stop error -32603 busy", Verdict::Busy),
+    ] {
+        let recorder = Arc::new(Recorder::default());
+        let telemetry = Arc::new(Telemetry::new().with_sink(recorder.clone()));
+        let limits = Limits {
+            running,
+            queued: 0,
+            call_timeout: Some(Duration::from_millis(100)),
+            ..Limits::default()
+        };
+        let (service, _held) = kit::policed(limits, telemetry);
+        let body = kit::listen("1", r#"{"resourceSubscriptions":["note://a"]}"#);
+        let arrival = Arrival::new(Transport::Http);
+        let Prepared::Listen(listener) = service.prepare(body.as_bytes(), arrival) else {
+            panic!("a request to listen");
+        };
+        let mut listening = service
+            .listen(listener)
+            .unwrap_or_else(|_| panic!("a place"));
+        let Some(Said::Answer(answer)) = soon(listening.next()).await else {
+            panic!("an answer before anything else");
+        };
+        assert_eq!(answer.verdict, verdict);
+        assert_eq!(recorder.told()[1], told);
+    }
 }
 
 /// What may be done with one message.

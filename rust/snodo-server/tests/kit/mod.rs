@@ -91,6 +91,16 @@ pub fn subscribed(limits: Limits, source: impl Source) -> Arc<Service> {
     Arc::new(service.with_source(Arc::new(source)))
 }
 
+/// The same, with a policy, which the test runs as it does `hold`.
+pub fn policed(limits: Limits, telemetry: Arc<Telemetry>) -> (Arc<Service>, Held) {
+    let authorized = |settings: &mut Settings| settings.authorized = true;
+    let (service, held) = with(limits, true, authorized);
+    let service = service
+        .with_telemetry(telemetry)
+        .with_source(Arc::new(Hub::default()));
+    (Arc::new(service), held)
+}
+
 /// A server whose operations have this many layers around, which the test runs as it does `hold`.
 pub fn layered(limits: Limits, layers: usize) -> (Arc<Service>, Held) {
     let extension = |at: usize| Extension {
@@ -110,19 +120,20 @@ pub fn layered(limits: Limits, layers: usize) -> (Arc<Service>, Held) {
         filter_keys: Vec::new(),
     };
     let extensions = (0..layers).map(extension).collect();
-    let (service, held) = extended(limits, None, false, extensions);
+    let (service, held) = with(limits, false, |settings| settings.extensions = extensions);
     (Arc::new(service), held)
 }
 
 fn server(limits: Limits, heartbeat: Option<Duration>, subscriptions: bool) -> (Service, Held) {
-    extended(limits, heartbeat, subscriptions, Vec::new())
+    with(limits, subscriptions, |settings| {
+        settings.heartbeat = heartbeat
+    })
 }
 
-fn extended(
+fn with(
     limits: Limits,
-    heartbeat: Option<Duration>,
     subscriptions: bool,
-    extensions: Vec<Extension>,
+    change: impl FnOnce(&mut Settings),
 ) -> (Service, Held) {
     let (sender, held) = unbounded_channel();
     // In the order of the registry, which is that of their names.
@@ -137,12 +148,12 @@ fn extended(
     let mut server_info = Object::new();
     server_info.insert("name", Json::String("kit".to_owned()));
     server_info.insert("version", Json::String("1".to_owned()));
-    let settings = Settings {
+    let mut settings = Settings {
         server_info,
         instructions: None,
         dialects: dialect::ALL.to_vec(),
         limits,
-        heartbeat,
+        heartbeat: None,
         page_size: None,
         discover_cache: Cache::default(),
         tools_cache: Cache::default(),
@@ -150,9 +161,10 @@ fn extended(
         prompts_cache: Cache::default(),
         authorized: false,
         conceals_refusals: false,
-        extensions,
+        extensions: Vec::new(),
         subscriptions,
     };
+    change(&mut settings);
     let runtime = Runtime::new(
         settings,
         Components {
