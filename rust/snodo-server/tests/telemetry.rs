@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use kit::{Held, soon};
 use proptest::prelude::*;
 use snodo_core::context::{Arrival, Transport};
+use snodo_core::error::{Error, Kind};
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Value;
 use snodo_core::pipeline::{Answer, Verdict};
@@ -17,6 +18,8 @@ use snodo_server::cancel::{CancelToken, Reason};
 use snodo_server::hub::{Hub, Overflow};
 use snodo_server::said::Said;
 use snodo_server::service::{Prepared, Service};
+use snodo_server::session::Session;
+use snodo_server::source::Opening;
 use snodo_server::telemetry::{Event, Sink, Telemetry};
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -231,7 +234,7 @@ async fn a_subscription_is_told_from_its_opening_to_its_close() {
     let telemetry = Arc::new(Telemetry::new().with_sink(told.clone()));
     let hub = Hub::new(1, Overflow::DropNewest);
     hub.watch(&telemetry);
-    let (service, _held) = kit::watched(Limits::default(), telemetry, Some(hub.clone()));
+    let (service, _held) = kit::watched(Limits::default(), telemetry, Some(Arc::new(hub.clone())));
     let listen = |filter: &str| {
         let arrival = Arrival::new(Transport::Stdio);
         let body = kit::listen("1", filter);
@@ -290,7 +293,7 @@ async fn a_listener_that_never_hears_ends_as_a_request() {
         streams: 1,
         ..Limits::default()
     };
-    let (service, _held) = kit::watched(limits, telemetry, Some(Hub::default()));
+    let (service, _held) = kit::watched(limits, telemetry, Some(Arc::new(Hub::default())));
     let prepare = || {
         let arrival = Arrival::new(Transport::Stdio);
         let body = kit::listen("1", r#"{"toolsListChanged":true}"#);
@@ -323,6 +326,28 @@ async fn a_listener_that_never_hears_ends_as_a_request() {
     );
 }
 
+#[tokio::test]
+async fn a_message_that_a_bug_ended_is_told_so() {
+    use futures_util::StreamExt;
+    let told = Arc::new(Recorder::default());
+    let telemetry = Arc::new(Telemetry::new().with_sink(told.clone()));
+    let broken = |_, _| -> Opening { panic!("on purpose") };
+    let (service, _held) = kit::watched(Limits::default(), telemetry, Some(Arc::new(broken)));
+    let body = kit::listen("1", r#"{"toolsListChanged":true}"#);
+    let arrival = Arrival::new(Transport::Http);
+    let Prepared::Listen(listener) = service.prepare(body.as_bytes(), arrival) else {
+        panic!("a request to listen");
+    };
+    let mut listening = service
+        .listen(listener)
+        .unwrap_or_else(|_| panic!("a place"));
+    let served = tokio::spawn(async move { listening.next().await.is_some() });
+    assert!(soon(served).await.is_err_and(|error| error.is_panic()));
+    assert_eq!(told.told(), ["start subscriptions/listen ", "exception"]);
+    let gauges = service.gauges();
+    assert_eq!((gauges.in_flight, gauges.streams), (0, 0));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_listener_whose_policy_has_no_time_or_no_place_ends_as_a_call_would() {
     use futures_util::StreamExt;
@@ -352,6 +377,49 @@ async fn a_listener_whose_policy_has_no_time_or_no_place_ends_as_a_call_would() 
         };
         assert_eq!(answer.verdict, verdict);
         assert_eq!(recorder.told()[1], told);
+    }
+}
+
+#[tokio::test]
+async fn a_subscription_of_a_session_ends_as_the_policy_decides() {
+    let recorder = Arc::new(Recorder::default());
+    let telemetry = Arc::new(Telemetry::new().with_sink(recorder.clone()));
+    let (service, mut held) = kit::policed(Limits::default(), telemetry);
+    let opening = kit::initialize("1", "2025-11-25");
+    let arrival = Arrival::new(Transport::Http);
+    let Prepared::Open { peer, .. } = service.prepare(opening.as_bytes(), arrival) else {
+        panic!("a handshake");
+    };
+    let session = Arc::new(Session::new(peer, None));
+    for (outcome, told) in [
+        (Value::Decisions(vec![Ok(())]), "stop ok"),
+        (
+            Value::Decisions(vec![Err(Error::new(-32003, Kind::Authorization, "no"))]),
+            "stop error -32003",
+        ),
+        (
+            Value::Error(Error::internal("it failed")),
+            "stop error -32603",
+        ),
+    ] {
+        let mut arrival = Arrival::new(Transport::Http);
+        session.sign(&mut arrival, true);
+        let body = kit::plain("2", "resources/subscribe", r#"{"uri":"note://a"}"#);
+        let Prepared::Work(work) = service.prepare(body.as_bytes(), arrival) else {
+            panic!("the policy is asked");
+        };
+        let work = work.within(session.clone());
+        let running = {
+            let service = service.clone();
+            tokio::spawn(async move { service.run(work, CancelToken::new()).await })
+        };
+        let (_call, reply) = held.next().await;
+        reply.send(outcome.into());
+        soon(running).await.expect("no panic").expect("an answer");
+        assert_eq!(
+            recorder.told()[recorder.told().len() - 2..],
+            ["start resources/subscribe a", told]
+        );
     }
 }
 

@@ -71,16 +71,16 @@ pub fn eventful(limits: Limits) -> (Arc<Service>, Held, Hub) {
     (Arc::new(service), held, hub)
 }
 
-/// The first, told of by this telemetry, with a hub of events if there is one.
+/// The first, told of by this telemetry, with a source of events if there is one.
 pub fn watched(
     limits: Limits,
     telemetry: Arc<Telemetry>,
-    hub: Option<Hub>,
+    source: Option<Arc<dyn Source>>,
 ) -> (Arc<Service>, Held) {
-    let (service, held) = server(limits, None, hub.is_some());
+    let (service, held) = server(limits, None, source.is_some());
     let mut service = service.with_telemetry(telemetry);
-    if let Some(hub) = hub {
-        service = service.with_source(Arc::new(hub));
+    if let Some(source) = source {
+        service = service.with_source(source);
     }
     (Arc::new(service), held)
 }
