@@ -10,7 +10,7 @@ use kit::{Held, soon};
 use proptest::prelude::*;
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::error::{Error, Kind};
-use snodo_core::limits::Limits;
+use snodo_core::limits::{FILTER_URIS, Limits};
 use snodo_core::outcome::Value;
 use snodo_core::pipeline::{Answer, Verdict};
 use snodo_core::subscription::{Change, Event as Changed};
@@ -380,17 +380,50 @@ async fn a_listener_whose_policy_has_no_time_or_no_place_ends_as_a_call_would() 
     }
 }
 
-#[tokio::test]
-async fn a_subscription_of_a_session_ends_as_the_policy_decides() {
-    let recorder = Arc::new(Recorder::default());
-    let telemetry = Arc::new(Telemetry::new().with_sink(recorder.clone()));
-    let (service, mut held) = kit::policed(Limits::default(), telemetry);
+/// A session of a client that has opened with a handshake.
+fn shaken(service: &Service) -> Arc<Session> {
     let opening = kit::initialize("1", "2025-11-25");
     let arrival = Arrival::new(Transport::Http);
     let Prepared::Open { peer, .. } = service.prepare(opening.as_bytes(), arrival) else {
         panic!("a handshake");
     };
-    let session = Arc::new(Session::new(peer, None));
+    Arc::new(Session::new(peer, None))
+}
+
+fn watch(service: &Service, session: &Session, uri: &str) -> Prepared {
+    let mut arrival = Arrival::new(Transport::Http);
+    session.sign(&mut arrival, true);
+    let params = format!(r#"{{"uri":"{uri}"}}"#);
+    let body = kit::plain("2", "resources/subscribe", &params);
+    service.prepare(body.as_bytes(), arrival)
+}
+
+#[tokio::test]
+async fn a_subscription_of_a_session_ends_as_it_is_answered() {
+    let told = Arc::new(Recorder::default());
+    let telemetry = Arc::new(Telemetry::new().with_sink(told.clone()));
+    let hub = Arc::new(Hub::default());
+    let (service, _held) = kit::watched(Limits::default(), telemetry, Some(hub));
+    let session = shaken(&service);
+    let mut ends = Vec::new();
+    for at in 0..=FILTER_URIS {
+        let Prepared::Settle(settling) = watch(&service, &session, &format!("note://{at}")) else {
+            panic!("the session is to be changed");
+        };
+        settling.within(Some(&session)).await;
+        ends.extend(told.told().pop());
+    }
+    let full = ends.pop();
+    assert!(ends.iter().all(|told| told == "stop ok"), "{ends:?}");
+    assert_eq!(full.as_deref(), Some("stop error -32602"));
+}
+
+#[tokio::test]
+async fn a_subscription_of_a_session_ends_as_the_policy_decides() {
+    let recorder = Arc::new(Recorder::default());
+    let telemetry = Arc::new(Telemetry::new().with_sink(recorder.clone()));
+    let (service, mut held) = kit::policed(Limits::default(), telemetry);
+    let session = shaken(&service);
     for (outcome, told) in [
         (Value::Decisions(vec![Ok(())]), "stop ok"),
         (
@@ -402,10 +435,7 @@ async fn a_subscription_of_a_session_ends_as_the_policy_decides() {
             "stop error -32603",
         ),
     ] {
-        let mut arrival = Arrival::new(Transport::Http);
-        session.sign(&mut arrival, true);
-        let body = kit::plain("2", "resources/subscribe", r#"{"uri":"note://a"}"#);
-        let Prepared::Work(work) = service.prepare(body.as_bytes(), arrival) else {
+        let Prepared::Work(work) = watch(&service, &session, "note://a") else {
             panic!("the policy is asked");
         };
         let work = work.within(session.clone());

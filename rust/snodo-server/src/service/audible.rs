@@ -11,7 +11,8 @@ use snodo_core::policy::{Hearing, Inquiry};
 use snodo_core::subscription::Filter;
 use tokio::time::timeout;
 
-use super::{Failure, Offer, Service, TIMED_OUT};
+use super::running::{Failure, TIMED_OUT};
+use super::{Offer, Service};
 
 impl Service {
     /// What of a filter the application's policy lets whoever asks hear of: URIs that somebody owns and
@@ -54,7 +55,7 @@ impl Service {
             None => asking.await,
             Some(limit) => timeout(limit, asking)
                 .await
-                .unwrap_or_else(|_| Err(Failure::Refused(TIMED_OUT, Verdict::Late))),
+                .unwrap_or(Err(Failure::Refused(TIMED_OUT, Verdict::Late))),
         }
     }
 

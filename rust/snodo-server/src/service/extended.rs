@@ -13,7 +13,8 @@ use snodo_core::subscription::{Event, Listen};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until};
 
-use super::{End, Failure, Offer, Service, StopOnDrop, TIMED_OUT, Work, tell_of, time_for};
+use super::running::{End, Failure, StopOnDrop, TIMED_OUT, tell_of, time_for};
+use super::{Offer, Service, Work};
 use crate::cancel::{CancelToken, Reason};
 use crate::handler::{Place, Reply};
 use crate::rest::{Granted, Rest, What, Wish};

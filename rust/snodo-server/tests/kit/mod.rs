@@ -142,7 +142,7 @@ pub fn layered(limits: Limits, layers: usize) -> (Arc<Service>, Held) {
 
 fn server(limits: Limits, heartbeat: Option<Duration>, subscriptions: bool) -> (Service, Held) {
     with(limits, subscriptions, |settings| {
-        settings.heartbeat = heartbeat
+        settings.heartbeat = heartbeat;
     })
 }
 
