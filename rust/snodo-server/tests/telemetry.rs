@@ -228,21 +228,6 @@ async fn a_sink_that_panics_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_bug_that_ends_a_message_is_told_as_that() {
-    let server = watched(Limits::default());
-    let Prepared::Work(work) = server.prepare(&kit::call("1", "add")) else {
-        panic!("a call that can be run");
-    };
-    let thread = std::thread::spawn(move || {
-        let _work = work;
-        panic!("on purpose");
-    });
-    assert!(thread.join().is_err());
-    assert_eq!(server.told.told(), ["start tools/call add", "exception"]);
-    assert_eq!(server.service.gauges().in_flight, 0);
-}
-
-#[tokio::test]
 async fn a_subscription_is_told_from_its_opening_to_its_close() {
     use futures_util::StreamExt;
     let told = Arc::new(Recorder::default());
