@@ -61,7 +61,7 @@ __all__ = [
 PRINCIPAL_BYTES: int
 """Bytes of a principal, as JSON."""
 
-def wrong_principal(said: Any, /) -> str | None:
+def wrong_principal(said: Any) -> str | None:
     """Say what a principal is where this can be none; give None where it can."""
 
 def check_schema(schema: bytes, output: bool) -> tuple[str, str] | None:
