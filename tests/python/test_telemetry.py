@@ -233,10 +233,12 @@ def test_what_becomes_of_events_is_told() -> None:
     assert opened[1:] == ({"subscriptions": 1}, listener | keys)
     what = {"event_kind": "extension", "extension_id": Jobs.id}
     assert sink.next("snodo.subscription.publish")[2] == what
-    overflow = sink.next("snodo.subscription.overflow")
-    assert overflow[1:] == ({"dropped": 1, "queued": 1}, what | {"policy": "drop_newest"})
+    # Beside the one that waits one may be on its way; later they may have left.
+    _, measured, said = sink.next("snodo.subscription.overflow")
+    assert measured.pop("queued") in (1, 2)
+    assert (measured, said) == ({"dropped": 1}, what | {"policy": "drop_newest"})
     _, measured, said = sink.next("snodo.subscription.complete")
-    assert measured.pop("queued") in (0, 1), "the last of them may have left"
+    assert measured.pop("queued") in (0, 1, 2)
     assert (measured, said) == ({"subscriptions": 1}, {})
     closed = sink.next("snodo.subscription.close")
     assert closed[1] == {"subscriptions": 0}
