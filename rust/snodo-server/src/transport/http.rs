@@ -238,7 +238,7 @@ impl Endpoint {
         if let Some(worker) = self.session_elsewhere(&head.headers, life) {
             self.hand_over(worker, head, Bytes::new(), life).await
         } else if head.method == Method::GET {
-            self.get(&head, life)
+            self.get(&head, life).await
         } else {
             self.delete(&head)
         }
@@ -338,11 +338,7 @@ impl Endpoint {
                 json(StatusCode::NOT_ACCEPTABLE, answer.body)
             }
             Prepared::Open { answer, peer } => self.open(answer, peer, principal(&head.extensions)),
-            Prepared::Settle {
-                answer,
-                change,
-                refused,
-            } => respond(caller.apply(change, answer, refused)),
+            Prepared::Settle(settling) => respond(Box::pin(caller.change(settling)).await),
             Prepared::Reply(reply) => {
                 caller.settle(reply);
                 empty(StatusCode::ACCEPTED)

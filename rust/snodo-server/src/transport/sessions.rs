@@ -15,10 +15,10 @@ use snodo_core::envelope::Id;
 use snodo_core::error::Error;
 use snodo_core::json::Json;
 use snodo_core::peer::Peer;
-use snodo_core::pipeline::{Answer, Change, Reply, Verdict, refuse};
+use snodo_core::pipeline::{Answer, Reply, Verdict, refuse};
 
 use crate::cancel::CancelToken;
-use crate::service::{Prepared, Work};
+use crate::service::{Prepared, Settling, Work};
 use crate::session::replay::EventId;
 use crate::session::{Key, Session};
 use crate::transport::batches::joined;
@@ -60,11 +60,8 @@ impl Caller {
     }
 
     /// Changes the session, if there is one, and answers.
-    pub(super) fn apply(self, change: Change, answer: Answer, refused: Answer) -> Answer {
-        match self.session() {
-            Some(session) if !session.apply(change) => refused,
-            _ => answer,
-        }
+    pub(super) async fn change(self, settling: Settling) -> Answer {
+        settling.within(self.session().as_deref()).await
     }
 
     pub(super) fn settle(self, reply: Reply) {
@@ -211,13 +208,8 @@ impl Endpoint {
                     running.push(Kept::new(speech, cancellable, self.loose.clone()).answer());
                 }
                 Prepared::Listen(listen) => answers.push(self.service.deaf(listen).body),
-                Prepared::Settle {
-                    answer,
-                    change,
-                    refused,
-                } => {
-                    let done = session.as_ref().is_none_or(|session| session.apply(change));
-                    answers.push(if done { answer.body } else { refused.body });
+                Prepared::Settle(settling) => {
+                    answers.push(settling.within(session.as_deref()).await.body);
                 }
                 Prepared::Reply(reply) => {
                     if let Some(session) = &session {
@@ -239,7 +231,7 @@ impl Endpoint {
     }
 
     /// The stream of a session that belongs to no request, or the rest of one that a client lost.
-    pub(super) fn get(&self, head: &Parts, life: &Arc<Life>) -> Response<Body> {
+    pub(super) async fn get(&self, head: &Parts, life: &Arc<Life>) -> Response<Body> {
         let arrival = arrival(&head.extensions);
         let headers = &head.headers;
         if !media::accepts_events(headers) {
@@ -272,10 +264,11 @@ impl Endpoint {
                 None => lost(),
             };
         }
-        let Some(changes) = self.service.changes(&session, Transport::Http) else {
+        let Some(mut changes) = self.service.changes(&session, Transport::Http) else {
             let error = Error::internal("Server subscription capacity exhausted");
             return respond(refuse(None, &error, Verdict::Busy));
         };
+        changes.opened().await;
         // Sent at once, so that the client knows that it is heard from here on.
         let frame = COMMENT.to_vec();
         let standing = session.replay().standing();

@@ -28,7 +28,7 @@ use tokio::time::timeout;
 
 use crate::cancel::{CancelToken, Reason};
 use crate::said::{Said, Speech};
-use crate::service::{Listener, Prepared, Service, Work};
+use crate::service::{Listener, Prepared, Service, Settling, Work};
 use crate::session::{Changes, Session as Client, Used};
 use crate::transport::batches::Batches;
 use crate::transport::bell::Bell;
@@ -327,15 +327,7 @@ impl<'s> Session<'s> {
                 }
                 self.say(answer);
             }
-            Prepared::Settle {
-                answer,
-                change,
-                refused,
-            } => {
-                let client = self.client.as_ref();
-                let done = client.is_none_or(|client| client.apply(change));
-                self.say(if done { answer } else { refused });
-            }
+            Prepared::Settle(settling) => self.settle(settling),
             Prepared::Reply(reply) => {
                 if let Some(client) = &self.client {
                     client.settle(reply);
@@ -354,6 +346,17 @@ impl<'s> Session<'s> {
             }
             Prepared::Silence => {}
         }
+    }
+
+    fn settle(&mut self, settling: Settling) {
+        let id = settling.id().clone();
+        let Some((number, _)) = self.begin(&id) else {
+            return settling.refused(code::INVALID_REQUEST);
+        };
+        let client = self.client.clone();
+        self.running.push(Box::pin(async move {
+            (number, id, Some(settling.within(client.as_deref()).await))
+        }));
     }
 
     fn run(&mut self, work: Work) {
