@@ -29,7 +29,7 @@ def catalogue(server: Server) -> JSON:
         "resources": listed(server, "resources/list", "resources"),
         "resourceTemplates": listed(server, "resources/templates/list", "resourceTemplates"),
         "prompts": list_prompts(server),
-        **({"narrowed": _NARROWED} if server._authorize is not None else {}),
+        **({"narrowed": _NARROWED} if server._offering.settings.authorize is not None else {}),
     }
     return {**offer, "gaps": _gaps(offer)}
 

@@ -58,7 +58,7 @@ def test_threads_that_ask_first_at_once_share_one_lifespan() -> None:
     async def ask() -> str:
         return "done"
 
-    server._runtime()
+    server._offering.runtime()
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(server.handle, [call("ask")] * 8))
     assert begun == 1
@@ -140,7 +140,7 @@ def test_a_state_may_look_at_the_state_when_it_goes() -> None:
             def __del__(self):
                 print("after it:", contexts[0].state)
 
-        runtime = server._runtime()
+        runtime = server._offering.runtime()
         runtime.set_state(Last())
         runtime.set_state(5)
         """
@@ -196,7 +196,7 @@ def test_a_server_runs_in_a_thread_and_leaves_signals_alone() -> None:
     threading.Thread(
         target=server.run, args=["http"], kwargs={"port": 0, "on_started": on_started}, daemon=True
     ).start()
-    assert started.wait(5)
+    assert started.wait(20)
     assert "result" in post(found[0], request("server/discover"))
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -283,9 +283,9 @@ def test_calls_are_gone_before_the_lifespan_ends() -> None:
             started.set()
 
         serving = asyncio.create_task(server.serve(port=0, on_started=on_started))
-        await asyncio.wait_for(started.wait(), 5)
+        await asyncio.wait_for(started.wait(), 20)
         asking = asyncio.create_task(asyncio.to_thread(post, found[0], call("hold")))
-        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.wait_for(begun.wait(), 20)
         serving.cancel()
         with pytest.raises(asyncio.CancelledError):
             await serving
@@ -313,7 +313,7 @@ def test_the_users_own_signal_handlers_run_while_serving(
     server = HttpServer(write_app(SIGNALLED))
     try:
         server.signal(signal.SIGUSR1)
-        server.wait_for_log("told", timeout=3)
+        server.wait_for_log("told")
     finally:
         server.close()
 
@@ -339,8 +339,7 @@ def test_a_lifespan_has_the_time_that_draining_leaves(write_app: Callable[[str],
     server = HttpServer(write_app(SLOW_END))
     try:
         server.signal(signal.SIGTERM)
-        assert server.wait(5) == 0
-        server._reader.join(5)
+        assert server.wait(20) == 0
         assert "closed" in server.log()
     finally:
         server.close()
@@ -358,7 +357,7 @@ server = Server("blocks", version="1.0.0")
 @server.tool
 def block() -> str:
     print("block begins", file=sys.stderr, flush=True)
-    time.sleep(20)
+    time.sleep(60)
     return "done"
 """
 
@@ -375,7 +374,7 @@ def test_ctrl_c_ends_a_call_from_the_shell(write_app: Callable[[str], Path]) -> 
         assert process.stderr is not None
         assert process.stderr.readline() == b"block begins\n"
         os.kill(process.pid, signal.SIGINT)
-        assert process.wait(3) == 130
+        assert process.wait(10) == 130
     finally:
         process.kill()
         process.wait(5)
