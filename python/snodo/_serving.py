@@ -96,7 +96,7 @@ def stdio(
     on_started: Callable[[str], None] | None = None,
 ) -> Start:
     """Prepare to serve standard input and a duplicate of standard output; the result starts it."""
-    from ._options import environment_principal
+    from ._principal import environment_principal
 
     signals = signals and _on_main_thread()
     principal = environment_principal()
