@@ -462,6 +462,28 @@ def test_requests_that_need_no_handler_have_spans_too(collected: Collected) -> N
     assert "gen_ai.operation.name" not in spans["prompts/get greet"].attributes
 
 
+def test_a_tool_that_raised_is_told_from_one_that_failed_on_purpose(collected: Collected) -> None:
+    server = Server("raises", instrument=[collected.sink])
+
+    @server.tool
+    def sold_out() -> None:
+        raise ToolError("s3cr3t")
+
+    @server.tool
+    async def broken() -> None:
+        raise LookupError("s3cr3t")
+
+    server.handle(call("sold_out"))
+    server.handle(call("broken"))
+    spans = {span.name: span for span in collected.finished(2)}
+    for name, raised in (("sold_out", None), ("broken", True)):
+        attributes = spans[f"tools/call {name}"].attributes
+        assert attributes["error.type"] == "tool_error", "as the conventions have it"
+        assert attributes.get("snodo.raised") is raised
+        assert "s3cr3t" not in str(dict(attributes))
+        assert "LookupError" not in str(dict(attributes))
+
+
 def test_a_call_out_of_time_has_one_span(collected: Collected) -> None:
     server = Server("late", instrument=[collected.sink], timeout=0.05)
     go = threading.Event()
