@@ -547,6 +547,10 @@ class _Parser(argparse.ArgumentParser):
     chosen: str | None = None
     """The command whose words may be meant."""
 
+    def __init__(self, **options: Any) -> None:
+        # What begins like a flag today may begin like two tomorrow.
+        super().__init__(formatter_class=_Help, allow_abbrev=False, **options)
+
     def error(self, message: str) -> NoReturn:
         from difflib import get_close_matches
 
@@ -571,14 +575,12 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> _Parser:
-    parser = _Parser(
-        prog="snodo", description="Serve and inspect MCP servers.", formatter_class=_Help
-    )
+    parser = _Parser(prog="snodo", description="Serve and inspect MCP servers.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     def command(name: str, run: Callable[..., int], help: str, *, target: str | None = "?") -> Any:
-        added = commands.add_parser(name, help=help, formatter_class=_Help)
+        added = commands.add_parser(name, help=help)
         added.add_argument(
             "target",
             nargs=target,

@@ -211,6 +211,27 @@ def test_what_may_have_been_meant_is_named(run: Run, arguments: list[str], meant
     assert done.stderr.endswith(f"; did you mean {meant}?\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "short", "meant"),
+    [
+        (["serve", "app.py", "--worker", "2"], "--worker", "--workers"),
+        (["serve", "app.py", "--ssl-certfil", "x"], "--ssl-certfil", "--ssl-certfile"),
+        (["serve", "app.py", "--std"], "--std", "--stdio"),
+        (["inspect", "app.py", "--form", "json"], "--form", "--format"),
+        (["call", "app.py", "greet", "--js", "{}"], "--js", "--json"),
+        (["--vers"], "--vers", "--version"),
+    ],
+)
+def test_a_flag_is_written_out(
+    run: Run, write: Write, arguments: list[str], short: str, meant: str
+) -> None:
+    write("app.py", GREETER)
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert f"unrecognized arguments: {short}" in done.stderr
+    assert done.stderr.endswith(f"; did you mean {meant}?\n")
+
+
 @pytest.mark.parametrize("target", ["app.py", "app.py:create"])
 def test_a_function_that_makes_the_server_is_named(run: Run, write: Write, target: str) -> None:
     write("app.py", "from snodo import Server\ndef create() -> Server:\n    return Server('x')\n")
