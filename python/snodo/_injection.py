@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from . import _callable, _hints
 from ._definition import Site
+from ._elsewhere import refuse_mark
 from ._parameters import EMPTY, Scope, is_context
 from .context import current_context
 from .dependencies import Current, Dependency, Depends
@@ -141,7 +142,7 @@ def split(
 def _dependency(parameter: inspect.Parameter, scope: Scope) -> Dependency | None:
     if isinstance(parameter.default, Dependency):
         return parameter.default
-    _refuse_foreign(parameter.default, parameter.name, scope)
+    refuse_mark(parameter.default, parameter.name, scope.site)
     if parameter.annotation is EMPTY:
         return None
     try:
@@ -154,16 +155,8 @@ def _dependency(parameter: inspect.Parameter, scope: Scope) -> Dependency | None
             parameter.name, "Depends without parentheses", "write Depends(function)", "parameter"
         )
     for one in metadata:
-        _refuse_foreign(one, parameter.name, scope)
+        refuse_mark(one, parameter.name, scope.site)
     return next((one for one in metadata if isinstance(one, Dependency)), None)
-
-
-def _refuse_foreign(value: Any, name: str, scope: Scope) -> None:
-    """Refuse the `Depends` of a web framework: nobody would fill it, and clients could."""
-    kind = type(value)
-    if kind.__name__ == "Depends" and kind.__module__.partition(".")[0] == "fastapi":
-        advice = "import Depends from snodo"
-        raise scope.site.refuse(name, "has the Depends of FastAPI", advice, "parameter")
 
 
 class _Planner:
