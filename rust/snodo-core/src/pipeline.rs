@@ -53,6 +53,8 @@ pub enum Prepared {
     },
     /// Change the session, then answer.
     Settle {
+        /// The request's.
+        id: Id,
         /// What of it.
         change: Change,
         /// What to answer.
@@ -363,6 +365,7 @@ fn routed(runtime: &Runtime, context: Context, operation: Operation) -> Result<P
         Route::Settle(change) => {
             let (answer, refused) = settled(&context);
             return Ok(Prepared::Settle {
+                id: context.id,
                 change,
                 answer,
                 refused,

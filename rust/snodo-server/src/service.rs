@@ -84,6 +84,8 @@ pub enum Prepared {
     },
     /// To be changed in the client's session.
     Settle {
+        /// The request's.
+        id: Id,
         /// What to answer, once it is.
         answer: Answer,
         /// What.
@@ -493,7 +495,10 @@ impl Service {
                     answer,
                     refused,
                 } => {
-                    let done = session.is_none_or(|session| session.apply(change));
+                    let done = match &session {
+                        Some(session) => session.change(change).await,
+                        None => true,
+                    };
                     return Some(if done { answer } else { refused });
                 }
                 Step::Ask(_) | Step::Heed(_) => {
@@ -657,10 +662,12 @@ fn under(offer: Arc<Offer>, prepared: pipeline::Prepared, span: Option<Box<Span>
         }),
         pipeline::Prepared::Open { answer, peer } => Prepared::Open { answer, peer },
         pipeline::Prepared::Settle {
+            id,
             answer,
             change,
             refused,
         } => Prepared::Settle {
+            id,
             answer,
             change,
             refused,

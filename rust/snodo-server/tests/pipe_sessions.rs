@@ -5,14 +5,16 @@ mod kit;
 use std::fs::File;
 use std::io::{BufRead, BufReader, PipeWriter, Write, pipe};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
-use kit::{Held, eventful, id_of, initialize, plain, plain_call, question, soon};
+use kit::{Held, eventful, eventful_late, id_of, initialize, plain, plain_call, question, soon};
 use snodo_core::json::Object;
 use snodo_core::limits::Limits;
 use snodo_core::outcome::Value;
 use snodo_core::subscription::{Change, Event};
 use snodo_server::hub::Hub;
+use snodo_server::service::Service;
 use snodo_server::transport::serve_stdio;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -31,7 +33,10 @@ impl Pipe {
     }
 
     fn with(limits: Limits) -> Self {
-        let (service, held, hub) = eventful(limits);
+        Self::of(eventful(limits))
+    }
+
+    fn of((service, held, hub): (Arc<Service>, Held, Hub)) -> Self {
         let (input_reader, input) = pipe().expect("a pipe");
         let (reader, output_writer) = pipe().expect("a pipe");
         let file = |end: OwnedFd| File::from(end);
@@ -53,7 +58,11 @@ impl Pipe {
 
     /// A pipe whose client has opened with a handshake.
     async fn opened(version: &str) -> Self {
-        let mut pipe = Self::start();
+        Self::start().shaken(version).await
+    }
+
+    async fn shaken(self, version: &str) -> Self {
+        let mut pipe = self;
         pipe.line(&initialize("0", version));
         let answer = pipe.next().await;
         assert!(
@@ -216,6 +225,20 @@ async fn a_question_is_withdrawn_when_nobody_answers() {
 }
 
 #[tokio::test]
+async fn a_resource_is_watched_when_the_client_is_told_so() {
+    let late = Pipe::of(eventful_late(Limits::default()));
+    let mut pipe = late.shaken(NEWEST).await;
+    pipe.line(&plain("1", "resources/subscribe", r#"{"uri":"note://a"}"#));
+    pipe.assert_next(&[r#"{"jsonrpc":"2.0","id":1,"result":{}}"#])
+        .await;
+    let change = Change::Resource("note://a".to_owned());
+    let event = Event::new(change, Object::new()).expect("a good event");
+    assert_eq!(pipe.hub.publish(event).matched, 1);
+    pipe.assert_next(&["notifications/resources/updated", "note://a"])
+        .await;
+}
+
+#[tokio::test]
 async fn changes_are_told_as_they_come() {
     let mut pipe = Pipe::opened(NEWEST).await;
     let event = |change| Event::new(change, Object::new()).expect("a good event");
@@ -231,9 +254,7 @@ async fn changes_are_told_as_they_come() {
     pipe.line(&plain("1", "resources/subscribe", r#"{"uri":"note://a"}"#));
     pipe.assert_next(&[r#"{"jsonrpc":"2.0","id":1,"result":{}}"#])
         .await;
-    while pipe.hub.publish(resource()).matched == 0 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    assert_eq!(pipe.hub.publish(resource()).matched, 1);
     pipe.assert_next(&["notifications/resources/updated", "note://a"])
         .await;
     pipe.line(&plain(

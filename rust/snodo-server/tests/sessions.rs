@@ -5,7 +5,9 @@ mod kit;
 use std::time::Duration;
 
 use kit::exchange::{Response, Server};
-use kit::{Held, eventful, id_of, initialize, plain, plain_call, question};
+use kit::{
+    Held, eventful, eventful_late, id_of, initialize, plain, plain_call, question, subscribed,
+};
 use snodo_core::json::Object;
 use snodo_core::limits::Limits;
 use snodo_core::notice::{Amount, Notice, Progress};
@@ -13,6 +15,7 @@ use snodo_core::outcome::Value;
 use snodo_core::subscription::{Change, Event};
 use snodo_server::cancel::Reason;
 use snodo_server::hub::Hub;
+use snodo_server::source::Opening;
 
 const NEWEST: &str = "2025-11-25";
 const BEFORE: &str = "2025-06-18";
@@ -404,20 +407,13 @@ async fn a_session_hears_of_changes_and_of_what_it_watches() {
     );
     let mut watching = client.post(&plain("1", "resources/subscribe", uri)).await;
     assert_answered(&mut watching, "1", "{}").await;
-    // The stream opens its ear to it by itself, soon.
-    while hub
-        .publish(event(Change::Resource("note://a".to_owned())))
-        .matched
-        == 0
-    {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    // What happens once that is answered is told.
+    let heard = hub.publish(event(Change::Resource("note://a".to_owned())));
+    assert_eq!(heard.matched, 1);
     let told = stream.event().await;
     assert!(told.data().contains(r#""uri":"note://a""#), "{told:?}");
     client.post(&plain("2", "resources/unsubscribe", uri)).await;
-    while hub.stats().subscriptions > 1 {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
+    assert_eq!(hub.stats().subscriptions, 1, "the one to the lists");
     // The newest stream is the only one.
     let mut newer = client.get().await;
     assert_eq!(stream.next().await, None);
@@ -430,6 +426,37 @@ async fn a_session_hears_of_changes_and_of_what_it_watches() {
     assert_eq!(client.delete().await.status, 204);
     assert_eq!(again.next().await, None);
     assert_eq!(hub.stats().subscriptions, 0);
+}
+
+#[tokio::test]
+async fn what_a_client_was_told_that_it_hears_it_hears_whatever_time_the_source_takes() {
+    let (service, _held, hub) = eventful_late(Limits::default());
+    let server = Server::start(service);
+    let client = server.session(NEWEST).await;
+    let mut stream = client.get().await;
+    hub.publish(event(Change::ToolsList));
+    let told = stream.event().await;
+    assert!(told.data().contains("tools/list_changed"), "{told:?}");
+    let watch = plain("1", "resources/subscribe", r#"{"uri":"note://a"}"#);
+    assert_answered(&mut client.post(&watch).await, "1", "{}").await;
+    hub.publish(event(Change::Resource("note://a".to_owned())));
+    let told = stream.event().await;
+    assert!(told.data().contains(r#""uri":"note://a""#), "{told:?}");
+    // Without a stream there is nothing to wait for.
+    assert_eq!(client.delete().await.status, 204);
+    let client = server.session(NEWEST).await;
+    assert_answered(&mut client.post(&watch).await, "1", "{}").await;
+}
+
+#[tokio::test]
+async fn a_source_that_never_opens_holds_up_nobody_for_long() {
+    let never = |_, _| -> Opening { Box::pin(std::future::pending()) };
+    let server = Server::start(subscribed(Limits::default(), never));
+    let client = server.session(NEWEST).await;
+    let stream = client.get().await;
+    assert!(stream.is_stream());
+    let watch = plain("1", "resources/subscribe", r#"{"uri":"note://a"}"#);
+    assert_answered(&mut client.post(&watch).await, "1", "{}").await;
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! What a session hears of changes: of the lists, and of the resources it watches.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Task, Poll, ready};
@@ -9,11 +10,12 @@ use futures_util::Stream;
 use snodo_core::context::{Arrival, Transport};
 use snodo_core::subscription::{Change, Event, Filter, Listen};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
 
 use crate::listening::open;
 use crate::said::{Said, Speech};
 use crate::service::Service;
-use crate::session::{Session, Used, Watched};
+use crate::session::{FOLLOWING, Heard, Session, Used, Watched};
 use crate::source::{End, Feed, Opening, Source};
 
 /// The notifications for one session, as long as it is the newest such stream of it and the session
@@ -29,11 +31,22 @@ pub struct Changes {
     source: Option<Arc<dyn Source>>,
     standing: Listen,
     lists: Ear,
-    resources: HashMap<Arc<str>, Ear>,
+    resources: HashMap<Arc<str>, Resource>,
+    /// The change of what is watched that this is as of.
+    as_of: u64,
+    /// Whether some may not be open yet.
+    opening: bool,
     /// What has happened at a URI of which it is not known yet whether the client may hear.
     weighed: Option<Weighed>,
     over: bool,
     _place: OwnedSemaphorePermit,
+}
+
+/// A resource that is watched.
+struct Resource {
+    ear: Ear,
+    /// Whether nobody is to be asked again before it is heard.
+    vetted: bool,
 }
 
 enum Ear {
@@ -68,6 +81,8 @@ impl Changes {
             standing,
             lists: Ear::Deaf,
             resources: HashMap::new(),
+            as_of: 0,
+            opening: true,
             weighed: None,
             over: false,
             _place: place,
@@ -88,29 +103,62 @@ impl Changes {
         }
     }
 
-    /// Listens for what is watched and for nothing else.
-    fn follow(&mut self, watched: &[Watched]) {
-        let same = watched.len() == self.resources.len()
-            && watched
-                .iter()
-                .all(|it| self.resources.contains_key(&it.uri));
-        if same {
-            return;
+    /// Waits until all is heard that there is to hear, so that nothing is lost that happens after the
+    /// client learns of its stream. Not for long: a source of the application may be slow.
+    pub(crate) async fn opened(&mut self) {
+        let _ = timeout(FOLLOWING, poll_fn(|task| self.poll_open(task))).await;
+    }
+
+    /// Listens for what is watched and for nothing else. Ready when all of it is open, or when it is
+    /// over.
+    fn poll_open(&mut self, task: &mut Task<'_>) -> Poll<()> {
+        if self.over {
+            return Poll::Ready(());
         }
+        match self.session.watched(self.turn, self.as_of, task) {
+            Some(Heard::Same) => {}
+            Some(Heard::Changed(as_of, watched)) => {
+                self.follow(watched);
+                (self.as_of, self.opening) = (as_of, true);
+            }
+            None => {
+                self.close(End::Cancelled);
+                return Poll::Ready(());
+            }
+        }
+        if self.opening {
+            let opened = self.ears().map(|ear| ear.poll_open(task));
+            if opened.filter(Poll::is_pending).count() > 0 {
+                return Poll::Pending;
+            }
+            self.opening = false;
+            self.session.follow(self.turn, Some(self.as_of));
+        }
+        Poll::Ready(())
+    }
+
+    fn follow(&mut self, watched: Vec<Watched>) {
         let runtime = self.service.runtime();
         let mut before = std::mem::take(&mut self.resources);
-        for Watched { uri, .. } in watched {
-            let ear = before.remove(uri);
-            let ear = ear.unwrap_or_else(|| self.ear(self.standing.watching(&runtime, uri)));
-            self.resources.insert(uri.clone(), ear);
+        for Watched { uri, vetted } in watched {
+            let ear = match before.remove(&uri) {
+                Some(resource) => resource.ear,
+                None => self.ear(self.standing.watching(&runtime, &uri)),
+            };
+            self.resources.insert(uri, Resource { ear, vetted });
         }
-        for ear in before.into_values() {
-            ear.close(End::Cancelled);
+        for resource in before.into_values() {
+            resource.ear.close(End::Cancelled);
         }
     }
 
+    fn ears(&mut self) -> impl Iterator<Item = &mut Ear> {
+        let resources = self.resources.values_mut();
+        std::iter::once(&mut self.lists).chain(resources.map(|resource| &mut resource.ear))
+    }
+
     /// The next message, if there is one.
-    fn poll_ears(&mut self, watched: &[Watched], task: &mut Task<'_>) -> Poll<Vec<u8>> {
+    fn poll_ears(&mut self, task: &mut Task<'_>) -> Poll<Vec<u8>> {
         let dialect = self.session.peer().dialect;
         for _ in 0..ROW {
             let event = match &mut self.weighed {
@@ -126,7 +174,7 @@ impl Changes {
                 }
             };
             if let Change::Resource(uri) = &event.change
-                && watched.iter().any(|it| *it.uri == **uri && !it.vetted)
+                && self.resources.get(&**uri).is_some_and(|it| !it.vetted)
             {
                 self.weighed = Some(self.weigh(uri.clone(), event));
             } else if let Some(message) = dialect.changed(&event) {
@@ -138,8 +186,7 @@ impl Changes {
     }
 
     fn poll_event(&mut self, task: &mut Task<'_>) -> Poll<Arc<Event>> {
-        let ears = std::iter::once(&mut self.lists).chain(self.resources.values_mut());
-        for ear in ears {
+        for ear in self.ears() {
             if let Poll::Ready(event) = ear.poll(task) {
                 return Poll::Ready(event);
             }
@@ -156,39 +203,37 @@ impl Changes {
     fn close(&mut self, why: End) {
         self.over = true;
         std::mem::replace(&mut self.lists, Ear::Deaf).close(why);
-        for (_, ear) in self.resources.drain() {
-            ear.close(why);
+        for (_, resource) in self.resources.drain() {
+            resource.ear.close(why);
         }
     }
 }
 
 impl Ear {
-    /// The next event that is of interest. A source that fails is deaf from then on: the stream has
-    /// more to tell than its events.
+    /// Ready when it is open. A source that fails is deaf from then on: the stream has more to tell
+    /// than its events.
+    fn poll_open(&mut self, task: &mut Task<'_>) -> Poll<()> {
+        if let Self::Opening(opening) = self {
+            *self = match ready!(opening.as_mut().poll(task)) {
+                Ok(opened) => Self::Open(opened.feed, opened.accepted),
+                Err(_) => Self::Deaf,
+            };
+        }
+        Poll::Ready(())
+    }
+
+    /// The next event that is of interest.
     fn poll(&mut self, task: &mut Task<'_>) -> Poll<Arc<Event>> {
-        loop {
-            match self {
-                Self::Deaf => return Poll::Pending,
-                Self::Opening(opening) => match opening.as_mut().poll(task) {
-                    Poll::Pending => return Poll::Pending,
-                    Poll::Ready(Ok(opened)) => *self = Self::Open(opened.feed, opened.accepted),
-                    Poll::Ready(Err(_)) => *self = Self::Deaf,
-                },
-                Self::Open(feed, accepted) => match feed.poll_event(task) {
-                    Poll::Pending => return Poll::Pending,
-                    Poll::Ready(Some(Ok(event))) if accepted.selects(&event) => {
-                        return Poll::Ready(event);
-                    }
-                    Poll::Ready(Some(Ok(_))) => {}
-                    Poll::Ready(Some(Err(_))) => {
-                        std::mem::replace(self, Self::Deaf).close(End::Failed);
-                    }
-                    Poll::Ready(None) => {
-                        std::mem::replace(self, Self::Deaf).close(End::Complete);
-                    }
-                },
+        ready!(self.poll_open(task));
+        while let Self::Open(feed, accepted) = self {
+            match ready!(feed.poll_event(task)) {
+                Some(Ok(event)) if accepted.selects(&event) => return Poll::Ready(event),
+                Some(Ok(_)) => {}
+                Some(Err(_)) => std::mem::replace(self, Self::Deaf).close(End::Failed),
+                None => std::mem::replace(self, Self::Deaf).close(End::Complete),
             }
         }
+        Poll::Pending
     }
 
     fn close(self, why: End) {
@@ -203,15 +248,12 @@ impl Stream for Changes {
 
     fn poll_next(self: Pin<&mut Self>, task: &mut Task<'_>) -> Poll<Option<Said>> {
         let this = self.get_mut();
+        // What is open already is heard meanwhile.
+        let _ = this.poll_open(task);
         if this.over {
             return Poll::Ready(None);
         }
-        let Some(watched) = this.session.watched(this.turn, task) else {
-            this.close(End::Cancelled);
-            return Poll::Ready(None);
-        };
-        this.follow(&watched);
-        this.poll_ears(&watched, task)
+        this.poll_ears(task)
             .map(|message| Some(Said::Notice(message)))
     }
 }
@@ -226,6 +268,7 @@ impl Speech for Changes {
 impl Drop for Changes {
     fn drop(&mut self) {
         self.session.last_use().touch();
+        self.session.follow(self.turn, None);
         self.close(End::Cancelled);
     }
 }

@@ -11,6 +11,7 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context as Task, Waker};
+use std::time::Duration;
 
 use snodo_core::context::Arrival;
 use snodo_core::envelope::Id;
@@ -19,6 +20,8 @@ use snodo_core::limits::{FILTER_BYTES, FILTER_URIS, Limits, REPLAY_BYTES_OVER};
 use snodo_core::notice::Level;
 use snodo_core::peer::Peer;
 use snodo_core::pipeline::{Change, Reply};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 pub use changes::Changes;
 pub use key::Key;
@@ -53,9 +56,24 @@ struct Ear {
     watched: Vec<Watched>,
     /// Counts the streams; only the newest one hears.
     turn: u64,
+    /// Counts the changes of what is watched.
+    changed: u64,
+    /// Up to which of them the stream follows; `None` while there is no stream.
+    followed: Option<u64>,
     over: bool,
     waiting: Option<Waker>,
+    /// Those who wait until the stream follows.
+    trusting: Vec<oneshot::Sender<()>>,
 }
+
+/// What a stream that tells of changes learns of what is watched.
+enum Heard {
+    Same,
+    Changed(u64, Vec<Watched>),
+}
+
+/// How long an answer waits for the stream that is to tell of what it promises.
+const FOLLOWING: Duration = Duration::from_secs(1);
 
 /// What a client wants to hear of.
 #[derive(Debug, Clone)]
@@ -97,8 +115,19 @@ impl Session {
         arrival.can_ask = can_ask;
     }
 
-    /// Changes what the client may change. False: it holds no more of it.
-    pub fn apply(&self, change: Change) -> bool {
+    /// Changes what the client may change, and gives the stream that tells of changes, if there is one,
+    /// the time to hear of what is watched now: what happens after the client has its answer is told to
+    /// it. Not for long, as a source of the application may be slow, and the stream may not be read.
+    /// False: it holds no more of it.
+    pub async fn change(&self, change: Change) -> bool {
+        let done = self.apply(change);
+        if done && let Some(followed) = self.trust() {
+            let _ = timeout(FOLLOWING, followed).await;
+        }
+        done
+    }
+
+    fn apply(&self, change: Change) -> bool {
         match change {
             Change::LogLevel(level) => *lock(&self.log_level) = Some(level),
             Change::Watch { uri, vetted } => {
@@ -114,13 +143,13 @@ impl Session {
                         uri: uri.into(),
                         vetted,
                     });
-                    ear.wake();
                 }
+                ear.change();
             }
             Change::Unwatch(uri) => {
                 let mut ear = lock(&self.ear);
                 ear.watched.retain(|it| *it.uri != *uri);
-                ear.wake();
+                ear.change();
             }
         }
         true
@@ -168,26 +197,64 @@ impl Session {
         lock(&self.ear).turn == 0
     }
 
+    /// Resolves when the stream that tells of changes hears of all that is watched; `None`: it does, or
+    /// there is no stream.
+    fn trust(&self) -> Option<oneshot::Receiver<()>> {
+        let mut ear = lock(&self.ear);
+        ear.lags().then(|| {
+            let (trusting, followed) = oneshot::channel();
+            ear.trusting.push(trusting);
+            followed
+        })
+    }
+
     /// Begins to hear of changes. Whoever heard of them before hears no more.
     fn listen(&self) -> u64 {
         let mut ear = lock(&self.ear);
         ear.turn += 1;
+        ear.followed = Some(0);
         ear.wake();
         ear.turn
     }
 
-    /// What is to be heard of, for the stream whose turn it is; `None` if it is not.
-    fn watched(&self, turn: u64, task: &Task<'_>) -> Option<Vec<Watched>> {
+    /// What is to be heard of, for the stream whose turn it is, if that has changed since; `None` if it
+    /// is not its turn.
+    fn watched(&self, turn: u64, since: u64, task: &Task<'_>) -> Option<Heard> {
         let mut ear = lock(&self.ear);
         if ear.over || ear.turn != turn {
             return None;
         }
         ear.waiting = Some(task.waker().clone());
-        Some(ear.watched.clone())
+        Some(if ear.changed == since {
+            Heard::Same
+        } else {
+            Heard::Changed(ear.changed, ear.watched.clone())
+        })
+    }
+
+    /// The stream whose turn it is hears of all that is watched as of this change. `None`: it is over.
+    fn follow(&self, turn: u64, changed: Option<u64>) {
+        let mut ear = lock(&self.ear);
+        if ear.turn == turn {
+            ear.followed = changed;
+            if !ear.lags() {
+                ear.trusting = Vec::new(); // which tells them
+            }
+        }
     }
 }
 
 impl Ear {
+    fn change(&mut self) {
+        self.changed += 1;
+        self.wake();
+    }
+
+    fn lags(&self) -> bool {
+        self.followed
+            .is_some_and(|followed| followed < self.changed)
+    }
+
     fn wake(&mut self) {
         if let Some(waiting) = self.waiting.take() {
             waiting.wake();

@@ -238,7 +238,7 @@ impl Endpoint {
         if let Some(worker) = self.session_elsewhere(&head.headers, life) {
             self.hand_over(worker, head, Bytes::new(), life).await
         } else if head.method == Method::GET {
-            self.get(&head, life)
+            self.get(&head, life).await
         } else {
             self.delete(&head)
         }
@@ -342,7 +342,8 @@ impl Endpoint {
                 answer,
                 change,
                 refused,
-            } => respond(caller.apply(change, answer, refused)),
+                id: _,
+            } => respond(caller.change(change, answer, refused).await),
             Prepared::Reply(reply) => {
                 caller.settle(reply);
                 empty(StatusCode::ACCEPTED)

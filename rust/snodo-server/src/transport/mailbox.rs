@@ -186,8 +186,9 @@ impl Endpoint {
             client.sign(&mut arrival, true);
             // The client is to hear of nothing before its first message after the handshake.
             if client.is_deaf()
-                && let Some(changes) = self.service.changes(client, Transport::Http)
+                && let Some(mut changes) = self.service.changes(client, Transport::Http)
             {
+                changes.opened().await;
                 mailbox.send(Mail::Changes(Box::new(changes))).await;
             }
         }
@@ -209,7 +210,8 @@ impl Endpoint {
                 answer,
                 change,
                 refused,
-            } => caller.apply(change, answer, refused),
+                id: _,
+            } => caller.change(change, answer, refused).await,
             Prepared::Reply(reply) => return caller.settle(reply),
             Prepared::Cancel(id) => return caller.cancel(&id),
             Prepared::Silence => return,

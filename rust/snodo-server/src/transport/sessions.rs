@@ -60,9 +60,9 @@ impl Caller {
     }
 
     /// Changes the session, if there is one, and answers.
-    pub(super) fn apply(self, change: Change, answer: Answer, refused: Answer) -> Answer {
+    pub(super) async fn change(self, change: Change, answer: Answer, refused: Answer) -> Answer {
         match self.session() {
-            Some(session) if !session.apply(change) => refused,
+            Some(session) if !session.change(change).await => refused,
             _ => answer,
         }
     }
@@ -215,8 +215,12 @@ impl Endpoint {
                     answer,
                     change,
                     refused,
+                    id: _,
                 } => {
-                    let done = session.as_ref().is_none_or(|session| session.apply(change));
+                    let done = match &session {
+                        Some(session) => session.change(change).await,
+                        None => true,
+                    };
                     answers.push(if done { answer.body } else { refused.body });
                 }
                 Prepared::Reply(reply) => {
@@ -239,7 +243,7 @@ impl Endpoint {
     }
 
     /// The stream of a session that belongs to no request, or the rest of one that a client lost.
-    pub(super) fn get(&self, head: &Parts, life: &Arc<Life>) -> Response<Body> {
+    pub(super) async fn get(&self, head: &Parts, life: &Arc<Life>) -> Response<Body> {
         let arrival = arrival(&head.extensions);
         let headers = &head.headers;
         if !media::accepts_events(headers) {
@@ -272,10 +276,11 @@ impl Endpoint {
                 None => lost(),
             };
         }
-        let Some(changes) = self.service.changes(&session, Transport::Http) else {
+        let Some(mut changes) = self.service.changes(&session, Transport::Http) else {
             let error = Error::internal("Server subscription capacity exhausted");
             return respond(refuse(None, &error, Verdict::Busy));
         };
+        changes.opened().await;
         // Sent at once, so that the client knows that it is heard from here on.
         let frame = COMMENT.to_vec();
         let standing = session.replay().standing();

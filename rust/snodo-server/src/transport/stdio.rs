@@ -21,7 +21,7 @@ use snodo_core::context::{Arrival, Transport};
 use snodo_core::envelope::{self, Id};
 use snodo_core::error::{Error, code};
 use snodo_core::json::Json;
-use snodo_core::pipeline::{Answer, Verdict, refuse};
+use snodo_core::pipeline::{Answer, Change, Verdict, refuse};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -328,14 +328,11 @@ impl<'s> Session<'s> {
                 self.say(answer);
             }
             Prepared::Settle {
+                id,
                 answer,
                 change,
                 refused,
-            } => {
-                let client = self.client.as_ref();
-                let done = client.is_none_or(|client| client.apply(change));
-                self.say(if done { answer } else { refused });
-            }
+            } => self.settle(id, change, answer, refused),
             Prepared::Reply(reply) => {
                 if let Some(client) = &self.client {
                     client.settle(reply);
@@ -354,6 +351,19 @@ impl<'s> Session<'s> {
             }
             Prepared::Silence => {}
         }
+    }
+
+    fn settle(&mut self, id: Id, change: Change, answer: Answer, refused: Answer) {
+        let Some(client) = self.client.clone() else {
+            return self.say(answer);
+        };
+        let Some((number, _)) = self.begin(&id) else {
+            return;
+        };
+        self.running.push(Box::pin(async move {
+            let done = client.change(change).await;
+            (number, id, Some(if done { answer } else { refused }))
+        }));
     }
 
     fn run(&mut self, work: Work) {

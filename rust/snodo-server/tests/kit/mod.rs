@@ -23,7 +23,7 @@ use snodo_core::schema::{Schema, Validator};
 use snodo_server::handler::Reply;
 use snodo_server::hub::Hub;
 use snodo_server::service::Service;
-use snodo_server::source::Source;
+use snodo_server::source::{Opening, Source};
 use snodo_server::telemetry::Telemetry;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
@@ -68,6 +68,22 @@ pub fn eventful(limits: Limits) -> (Arc<Service>, Held, Hub) {
     let (service, held) = server(limits, None, true);
     let hub = Hub::default();
     let service = service.with_source(Arc::new(hub.clone()));
+    (Arc::new(service), held, hub)
+}
+
+/// The same, with a hub that takes its time before it opens a feed.
+pub fn eventful_late(limits: Limits) -> (Arc<Service>, Held, Hub) {
+    let (service, held) = server(limits, None, true);
+    let hub = Hub::default();
+    let slow = hub.clone();
+    let source = move |filter, context| -> Opening {
+        let hub = slow.clone();
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            hub.open(filter, context).await
+        })
+    };
+    let service = service.with_source(Arc::new(source));
     (Arc::new(service), held, hub)
 }
 
