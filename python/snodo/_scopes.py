@@ -61,6 +61,7 @@ def require_scopes(*scopes: str, needs: Needs | None = None) -> ScopePolicy:
         required = list(dict.fromkeys(needed))
         return Error.authorization(_CODE, "Insufficient scope", {"requiredScopes": required})
 
+    has_scopes.__name__ = "snodo.auth.require_scopes"  # as the log and `snodo inspect` name it
     return has_scopes
 
 
