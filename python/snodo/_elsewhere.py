@@ -32,6 +32,16 @@ SERVER_OPTIONS = {
     "json_response": "an answer is JSON unless something is said before it",
     "on_duplicate": "a name that is taken is refused",
     "dependencies": "write Depends in the signatures of components",
+    "cache_ttl": "write cache=Cache(ttl_ms=...)",
+    "cache_scope": "write cache=Cache(scope=...)",
+    "request_state_security": "write secret=...",
+    "dereference_schemas": "schemas are written without references but for recursion",
+    "providers": "write server.add(...) for what is declared elsewhere",
+    "transforms": "write server.add(...) for what is declared elsewhere",
+    "tasks": "there are none; write extensions=[...]",
+    "session_state_store": "there is no state of sessions; write State or an Actor",
+    "client_log_level": "clients say it for themselves",
+    "experimental_capabilities": "write extensions=[...]",
 }
 """Options of servers there, and what to do here."""
 
@@ -54,11 +64,21 @@ SERVER_MEMBERS = {
     ),
     "run_stdio_async": 'write server.run("stdio")',
     **dict.fromkeys(
-        ("list_tools", "call_tool", "read_resource", "get_prompt", "get_tools"),
+        (
+            *("list_tools", "list_resources", "list_resource_templates", "list_prompts"),
+            *("call_tool", "read_resource", "get_prompt", "render_prompt"),
+            *("get_tool", "get_tools", "get_resource"),
+        ),
         "write server.handle({...}), which takes a message",
     ),
     "get_context": "write snodo.current_context()",
-    "completion": "write @server.complete(target, argument)",
+    **dict.fromkeys(
+        ("completion", "add_completion_handler"), "write @server.complete(target, argument)"
+    ),
+    "add_extension": "write Server(extensions=[...])",
+    **dict.fromkeys(
+        ("add_provider", "add_transform"), "write server.add(...) for what is declared elsewhere"
+    ),
     "custom_route": "mount server.asgi() in an application that has the route",
     "dependency_overrides": "write `with server.overrides({...}):`",
     **dict.fromkeys(
@@ -82,6 +102,8 @@ COMPONENT_OPTIONS = {
     "serializer": "give a Result, or a string",
     "response_model": "annotate what the function returns",
     "version": "a component has none; say it in metadata={...}",
+    "run_in_thread": "plain functions run on threads by themselves",
+    "task": "there are no tasks",
 }
 """Options of components there, and what to do here."""
 

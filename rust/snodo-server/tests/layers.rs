@@ -129,10 +129,7 @@ async fn what_raised_below_has_raised_if_the_layers_pass_it_on() {
     let (service, mut held) = kit::layered(limits(1, Duration::from_secs(10)), 2);
     let raised = || Value::Raised("a bug".to_owned()).into();
     let mended = Value::Wire(br#"{"resultType":"complete","content":[]}"#.to_vec()).into();
-    for (given, verdict) in [
-        (None, Verdict::Raised),
-        (Some(mended), Verdict::Result),
-    ] {
+    for (given, verdict) in [(None, Verdict::Raised), (Some(mended), Verdict::Result)] {
         let running = start(&service, "hold");
         let outer = layer(&mut held).await;
         let (of_outer, _) = ask(&outer, What::Run(None));
