@@ -305,6 +305,8 @@ async def _gone(loop: asyncio.AbstractEventLoop, left: set[asyncio.Task[Any]], o
 
 
 def _settle(ended: asyncio.Future[None], error: BaseException | None) -> None:
+    if ended.cancelled():
+        return  # for the second time, so that nobody waits any more
     if error is None:
         ended.set_result(None)
     else:
