@@ -2,6 +2,8 @@
 //!
 //! What a revision demands of them is the dialect's business.
 
+use std::borrow::Cow;
+
 use crate::context::{Header, Headers};
 use crate::json::{Json, Object};
 
@@ -67,39 +69,54 @@ fn is_label(label: &str) -> bool {
 }
 
 /// Where a request stands in a distributed trace. Malformed parts are absent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trace<'a> {
     /// Version, trace id, parent id and flags.
-    pub traceparent: Option<&'a str>,
+    pub traceparent: Option<Cow<'a, str>>,
     /// Only with a valid parent.
-    pub tracestate: Option<&'a str>,
+    pub tracestate: Option<Cow<'a, str>>,
     /// Independent of the trace.
-    pub baggage: Option<&'a str>,
+    pub baggage: Option<Cow<'a, str>>,
 }
 
 impl<'a> Trace<'a> {
     /// Reads the three keys of a request's `_meta`. What it is silent about is taken from the headers of
     /// the same names, the trace as one.
     pub fn read(meta: &'a Object, headers: Option<&'a dyn Headers>) -> Self {
-        let said = |key| meta.get(key).and_then(Json::as_str);
-        let sent = |key| match headers?.get(key) {
-            Header::One(value) => std::str::from_utf8(value).ok(),
-            Header::Missing | Header::Repeated => None,
-        };
+        let said = |key| meta.get(key).and_then(Json::as_str).map(Cow::Borrowed);
+        let sent = |key| sent(headers?, key);
         let is_said = meta.contains(TRACEPARENT);
         let traced = |key| if is_said { said(key) } else { sent(key) };
         let traceparent = traced(TRACEPARENT).filter(|value| is_traceparent(value));
-        let tracestate = traced(TRACESTATE).filter(|value| is_tracestate(value));
+        let has_parent = |_: &Cow<'_, str>| traceparent.is_some();
+        let tracestate = traced(TRACESTATE)
+            .filter(has_parent)
+            .filter(|value| is_tracestate(value));
         let baggage = if meta.contains(BAGGAGE) {
             said(BAGGAGE)
         } else {
             sent(BAGGAGE)
         };
         Self {
+            tracestate,
             traceparent,
-            tracestate: traceparent.and(tracestate),
             baggage: baggage.filter(|value| is_baggage(value)),
         }
+    }
+}
+
+/// What a header says. One of several members may come in parts (RFC 9110, section 5.3), which are read as
+/// one, as W3C Trace Context (section 3.3) and W3C Baggage (section 3) have it; there is one parent only.
+fn sent<'a>(headers: &'a dyn Headers, key: &str) -> Option<Cow<'a, str>> {
+    match headers.get(key) {
+        Header::One(value) => std::str::from_utf8(value).ok().map(Cow::Borrowed),
+        Header::Repeated if key != TRACEPARENT => {
+            let all = headers.all();
+            let parts = all.iter().filter(|(name, _)| name == key);
+            let parts: Vec<_> = parts.map(|(_, value)| value.trim()).collect();
+            Some(Cow::Owned(parts.join(",")))
+        }
+        Header::Missing | Header::Repeated => None,
     }
 }
 
@@ -130,6 +147,9 @@ fn is_traceparent(value: &str) -> bool {
 
 /// W3C Trace Context, section 3.3.
 fn is_tracestate(value: &str) -> bool {
+    if value.len() > 512 {
+        return false;
+    }
     let mut keys = Vec::new();
     for member in value
         .split(',')
@@ -146,7 +166,7 @@ fn is_tracestate(value: &str) -> bool {
         }
         keys.push(key);
     }
-    value.len() <= 512 && (1..=32).contains(&keys.len())
+    (1..=32).contains(&keys.len())
 }
 
 fn is_tracestate_key(key: &str) -> bool {
@@ -175,6 +195,9 @@ fn is_tracestate_value(value: &str) -> bool {
 
 /// W3C Baggage, section 3: `key=value;property` members, values percent-encoded.
 fn is_baggage(value: &str) -> bool {
+    if value.len() > 8192 {
+        return false;
+    }
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let is_octet = |byte: u8| matches!(byte, b'!'..=b'~') && !b"\",\\".contains(&byte);
     let mut members = 0;
@@ -192,7 +215,7 @@ fn is_baggage(value: &str) -> bool {
             return false;
         }
     }
-    value.len() <= 8192 && members <= 180
+    members <= 180
 }
 
 /// What is wrong with an `Implementation` object (`clientInfo`, `serverInfo`).
@@ -395,6 +418,35 @@ mod tests {
                 "{bad}"
             );
         }
+    }
+
+    #[test]
+    fn a_header_of_several_members_may_come_in_parts() {
+        let long = format!("long={}", "x".repeat(250));
+        let longer = long.replacen("long", "more", 1);
+        for (states, read) in [
+            (&["a=1"][..], Some("a=1")),
+            (&["a=1, b@c=2", " d=3 "], Some("a=1, b@c=2,d=3")),
+            (&["a=1", "", "b=2"], Some("a=1,,b=2")),
+            (&["a=1", "a=2"], None),
+            (&["a=1", "\u{e9}"], None),
+            (&[&long, &longer, "a=1"], None),
+        ] {
+            let mut headers = vec![(TRACEPARENT.to_owned(), PARENT.into())];
+            for state in states {
+                headers.push((TRACESTATE.to_owned(), state.as_bytes().to_vec()));
+            }
+            let meta = Object::new();
+            let trace = Trace::read(&meta, Some(&headers));
+            assert_eq!(trace.tracestate.as_deref(), read, "{states:?}");
+        }
+        let mut headers = vec![("baggage".to_owned(), b"a=1".to_vec()); 2];
+        let meta = Object::new();
+        let baggage = Trace::read(&meta, Some(&headers)).baggage;
+        assert_eq!(baggage.as_deref(), Some("a=1,a=1"));
+        headers = vec![(TRACEPARENT.to_owned(), PARENT.into()); 2];
+        headers.push((TRACESTATE.to_owned(), b"a=1".to_vec()));
+        assert_eq!(Trace::read(&meta, Some(&headers)), Trace::default());
     }
 
     #[test]

@@ -231,9 +231,10 @@ impl PyRuntime {
         }
         let answer = match prepared {
             // Nothing is remembered from one message to the next.
-            Prepared::Answer(answer)
-            | Prepared::Open { answer, .. }
-            | Prepared::Settle { answer, .. } => Some(answer),
+            Prepared::Answer(answer) | Prepared::Open { answer, .. } => Some(answer),
+            Prepared::Settle(settling) => {
+                Some(py.detach(|| runtime.block_on(settling.within(None))))
+            }
             Prepared::Work(work) => {
                 let mut running = Box::pin(self.service.run(work, CancelToken::new()));
                 loop {

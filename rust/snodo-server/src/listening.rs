@@ -16,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use crate::said::Said;
-use crate::service::Service;
+use crate::service::{Failure, Service};
 use crate::source::{End, Feed, Opened, Source, failed};
 use crate::telemetry::{Event as Told, Span, Subscriber, Telemetry};
 
@@ -54,7 +54,9 @@ struct Doubtful {
     context: Arc<Context>,
 }
 
-type Beginning = Pin<Box<dyn Future<Output = Result<(Opened, Option<Doubtful>), Error>> + Send>>;
+/// What it hears from here on.
+type Begun = Result<(Opened, Option<Doubtful>), Failure>;
+type Beginning = Pin<Box<dyn Future<Output = Begun> + Send>>;
 
 enum Stage {
     Opening(Beginning),
@@ -62,7 +64,7 @@ enum Stage {
     Over,
 }
 
-type Wording = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Error>> + Send>>;
+type Wording = Pin<Box<dyn Future<Output = Result<Option<Vec<u8>>, Failure>> + Send>>;
 
 /// Events in a row that a source may give against the filter before others have their turn.
 const STRAYS: usize = 64;
@@ -140,7 +142,7 @@ impl Listening {
         }
     }
 
-    fn opened(&mut self, opened: Result<(Opened, Option<Doubtful>), Error>) -> Said {
+    fn opened(&mut self, opened: Begun) -> Said {
         match opened {
             Ok((Opened { accepted, mut feed }, doubtful)) => {
                 self.doubtful = doubtful;
@@ -153,13 +155,19 @@ impl Listening {
                 self.tell_open();
                 Said::Notice(acknowledgement)
             }
-            Err(error) => self.refused(&error),
+            Err(failure) => self.refused(failure),
         }
     }
 
-    fn refused(&mut self, error: &Error) -> Said {
-        let error = self.dialect.shape_error(error);
-        let verdict = Verdict::Error(error.code);
+    fn refused(&mut self, failure: Failure) -> Said {
+        let (error, verdict) = match failure {
+            Failure::Error(error) => {
+                let error = self.dialect.shape_error(&error).into_owned();
+                let verdict = Verdict::Error(error.code);
+                (error, verdict)
+            }
+            Failure::Refused(message, verdict) => (Error::internal(message), verdict),
+        };
         self.answer(pipeline::refuse(Some(&self.id), &error, verdict))
     }
 
@@ -209,7 +217,7 @@ impl Listening {
                 match worded {
                     Ok(Some(notification)) => return Poll::Ready(Said::Notice(notification)),
                     Ok(None) => {}
-                    Err(error) => return Poll::Ready(self.failed(&error)),
+                    Err(failure) => return Poll::Ready(self.failed(failure)),
                 }
             }
             let end = match feed.poll_event(task) {
@@ -242,11 +250,11 @@ impl Listening {
         Poll::Pending
     }
 
-    fn failed(&mut self, error: &Error) -> Said {
+    fn failed(&mut self, failure: Failure) -> Said {
         if let Stage::Open(feed) = std::mem::replace(&mut self.stage, Stage::Over) {
             feed.close(End::Failed);
         }
-        self.refused(error)
+        self.refused(failure)
     }
 
     fn closed(&mut self, end: End) -> Said {
@@ -255,7 +263,7 @@ impl Listening {
         }
         self.tell_closed(end);
         if end == End::Failed {
-            return self.refused(&failed());
+            return self.refused(failed().into());
         }
         self.completed()
     }

@@ -18,6 +18,12 @@ use tokio::task::JoinHandle;
 
 const SHORT: Duration = Duration::from_millis(300);
 
+/// It took the short time and not the one that a server has by default, however slow the machine is.
+fn assert_took(begun: Instant) {
+    let took = begun.elapsed();
+    assert!(took >= SHORT && took < PATIENCE / 2, "{took:?}");
+}
+
 struct Server {
     address: SocketAddr,
     held: Held,
@@ -558,18 +564,14 @@ async fn a_slow_head_is_cut_off_in_time() {
         head_timeout: SHORT,
         ..Limits::default()
     });
-    let mut client = server.connect().await;
     let begun = Instant::now();
+    let mut client = server.connect().await;
     client.send("POST /mcp HTTP/1.1\r\nHost: ").await;
     client
         .response()
         .await
         .assert_refusal(408, -32600, "too long");
-    assert!(
-        begun.elapsed() >= SHORT && begun.elapsed() < SHORT * 5,
-        "{:?}",
-        begun.elapsed()
-    );
+    assert_took(begun);
 }
 
 #[tokio::test]
@@ -578,11 +580,11 @@ async fn a_trickled_head_is_cut_off_as_well() {
         head_timeout: SHORT,
         ..Limits::default()
     });
-    let mut client = server.connect().await;
     let begun = Instant::now();
+    let mut client = server.connect().await;
     let request = post("add");
     for byte in request.as_bytes() {
-        if begun.elapsed() > SHORT * 5 || client.0.write_all(&[*byte]).await.is_err() {
+        if begun.elapsed() > PATIENCE / 2 || client.0.write_all(&[*byte]).await.is_err() {
             break;
         }
         tokio::time::sleep(SHORT / 6).await;
@@ -597,7 +599,7 @@ async fn a_trickled_head_is_cut_off_as_well() {
         .response()
         .await
         .assert_refusal(408, -32600, "too long");
-    assert!(begun.elapsed() < SHORT * 4, "{:?}", begun.elapsed());
+    assert_took(begun);
 }
 
 #[tokio::test]
@@ -639,11 +641,7 @@ async fn a_slow_body_is_cut_off_in_time() {
         client.send(head("", 500) + sent).await;
         let response = client.response().await;
         response.assert_refusal(408, -32600, "too long");
-        assert!(
-            begun.elapsed() >= SHORT && begun.elapsed() < SHORT * 4,
-            "{:?}",
-            begun.elapsed()
-        );
+        assert_took(begun);
         drop(client);
     }
     assert_eq!(server.exchange(post("add")).await.status, 200);
@@ -788,11 +786,7 @@ async fn a_drain_has_an_end() {
     let begun = Instant::now();
     server.shut_down();
     server.ended().await;
-    assert!(
-        begun.elapsed() >= SHORT && begun.elapsed() < SHORT * 4,
-        "{:?}",
-        begun.elapsed()
-    );
+    assert_took(begun);
     assert!(reply.cancelled().reason().is_some());
     assert_eq!(running.rest().await, b"");
 }
@@ -816,30 +810,36 @@ async fn an_answer_that_nobody_takes_does_not_hold_the_connection() {
 
 #[tokio::test]
 async fn a_slow_reader_that_goes_on_reading_gets_its_answer() {
+    // So long that the pauses below stay short beside it on any machine.
+    let write_timeout = Duration::from_secs(1);
     let mut server = Server::with(Limits {
-        write_timeout: SHORT,
-        head_timeout: SHORT,
+        write_timeout,
         ..Limits::default()
     });
     let mut client = server.connect().await;
     client.send(post("hold")).await;
     let (_, reply) = server.held.next().await;
-    reply.send(Value::Text("x".repeat(20 << 20)).into());
+    reply.send(Value::Text("x".repeat(40 << 20)).into());
+    let begun = Instant::now();
     let mut total = 0;
-    let mut piece = vec![0; 1 << 20];
-    while total < 20 << 20 {
+    let mut piece = vec![0; 512 << 10];
+    while total < 40 << 20 {
         let count = soon(client.0.read(&mut piece)).await.expect("read");
         assert!(count > 0, "closed after {total} bytes");
         total += count;
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        if begun.elapsed() < 2 * write_timeout {
+            tokio::time::sleep(write_timeout / 20).await;
+        }
     }
+    assert!(begun.elapsed() > write_timeout, "it was not slow");
 }
 
 #[tokio::test]
 async fn many_idle_connections_change_nothing_for_the_others() {
     let server = Server::with(Limits {
         connections: 300,
-        head_timeout: SHORT * 2,
+        // One that is kept must not be late itself, while all the others are made.
+        head_timeout: PATIENCE / 4,
         ..Limits::default()
     });
     let mut kept = server.connect().await;

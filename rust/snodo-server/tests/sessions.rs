@@ -136,15 +136,18 @@ async fn the_longest_idle_session_goes_when_there_are_too_many() {
 
 #[tokio::test]
 async fn a_session_that_is_idle_too_long_ends() {
+    // So long that a stream is open before its session is idle, on any machine.
+    let session_idle = Duration::from_secs(1);
     let limits = Limits {
-        session_idle: Duration::from_millis(50),
+        session_idle,
         ..Limits::default()
     };
     let (service, _held, _) = eventful(limits);
     let server = Server::start(service);
     let (client, listener) = (server.session(NEWEST).await, server.session(NEWEST).await);
-    let _stream = listener.get().await;
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    let stream = listener.get().await;
+    assert_eq!(stream.status, 200, "{}", stream.head);
+    tokio::time::sleep(session_idle + Duration::from_millis(100)).await;
     assert_eq!(client.post(&plain("1", "ping", "{}")).await.status, 404);
     let listening = listener.post(&plain("1", "ping", "{}")).await;
     assert_eq!(listening.status, 200, "its stream is open");

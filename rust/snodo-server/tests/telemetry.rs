@@ -9,13 +9,17 @@ use std::sync::{Arc, Mutex};
 use kit::{Held, soon};
 use proptest::prelude::*;
 use snodo_core::context::{Arrival, Transport};
-use snodo_core::limits::Limits;
+use snodo_core::error::{Error, Kind};
+use snodo_core::limits::{FILTER_URIS, Limits};
 use snodo_core::outcome::Value;
-use snodo_core::pipeline::Answer;
+use snodo_core::pipeline::{Answer, Verdict};
 use snodo_core::subscription::{Change, Event as Changed};
 use snodo_server::cancel::{CancelToken, Reason};
 use snodo_server::hub::{Hub, Overflow};
+use snodo_server::said::Said;
 use snodo_server::service::{Prepared, Service};
+use snodo_server::session::Session;
+use snodo_server::source::Opening;
 use snodo_server::telemetry::{Event, Sink, Telemetry};
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -244,7 +248,7 @@ async fn a_subscription_is_told_from_its_opening_to_its_close() {
     let telemetry = Arc::new(Telemetry::new().with_sink(told.clone()));
     let hub = Hub::new(1, Overflow::DropNewest);
     hub.watch(&telemetry);
-    let (service, _held) = kit::watched(Limits::default(), telemetry, Some(hub.clone()));
+    let (service, _held) = kit::watched(Limits::default(), telemetry, Some(Arc::new(hub.clone())));
     let listen = |filter: &str| {
         let arrival = Arrival::new(Transport::Stdio);
         let body = kit::listen("1", filter);
@@ -303,7 +307,7 @@ async fn a_listener_that_never_hears_ends_as_a_request() {
         streams: 1,
         ..Limits::default()
     };
-    let (service, _held) = kit::watched(limits, telemetry, Some(Hub::default()));
+    let (service, _held) = kit::watched(limits, telemetry, Some(Arc::new(Hub::default())));
     let prepare = || {
         let arrival = Arrival::new(Transport::Stdio);
         let body = kit::listen("1", r#"{"toolsListChanged":true}"#);
@@ -334,6 +338,133 @@ async fn a_listener_that_never_hears_ends_as_a_request() {
             "stop error -32600"
         ]
     );
+}
+
+#[tokio::test]
+async fn a_message_that_a_bug_ended_is_told_so() {
+    use futures_util::StreamExt;
+    let told = Arc::new(Recorder::default());
+    let telemetry = Arc::new(Telemetry::new().with_sink(told.clone()));
+    let broken = |_, _| -> Opening { panic!("on purpose") };
+    let (service, _held) = kit::watched(Limits::default(), telemetry, Some(Arc::new(broken)));
+    let body = kit::listen("1", r#"{"toolsListChanged":true}"#);
+    let arrival = Arrival::new(Transport::Http);
+    let Prepared::Listen(listener) = service.prepare(body.as_bytes(), arrival) else {
+        panic!("a request to listen");
+    };
+    let mut listening = service
+        .listen(listener)
+        .unwrap_or_else(|_| panic!("a place"));
+    let served = tokio::spawn(async move { listening.next().await.is_some() });
+    assert!(soon(served).await.is_err_and(|error| error.is_panic()));
+    assert_eq!(told.told(), ["start subscriptions/listen ", "exception"]);
+    let gauges = service.gauges();
+    assert_eq!((gauges.in_flight, gauges.streams), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_listener_whose_policy_has_no_time_or_no_place_ends_as_a_call_would() {
+    use futures_util::StreamExt;
+    for (running, told, verdict) in [
+        (1, "stop error -32603 timeout", Verdict::Late),
+        (0, "stop error -32603 busy", Verdict::Busy),
+    ] {
+        let recorder = Arc::new(Recorder::default());
+        let telemetry = Arc::new(Telemetry::new().with_sink(recorder.clone()));
+        let limits = Limits {
+            running,
+            queued: 0,
+            call_timeout: Some(Duration::from_millis(100)),
+            ..Limits::default()
+        };
+        let (service, _held) = kit::policed(limits, telemetry);
+        let body = kit::listen("1", r#"{"resourceSubscriptions":["note://a"]}"#);
+        let arrival = Arrival::new(Transport::Http);
+        let Prepared::Listen(listener) = service.prepare(body.as_bytes(), arrival) else {
+            panic!("a request to listen");
+        };
+        let mut listening = service
+            .listen(listener)
+            .unwrap_or_else(|_| panic!("a place"));
+        let Some(Said::Answer(answer)) = soon(listening.next()).await else {
+            panic!("an answer before anything else");
+        };
+        assert_eq!(answer.verdict, verdict);
+        assert_eq!(recorder.told()[1], told);
+    }
+}
+
+/// A session of a client that has opened with a handshake.
+fn shaken(service: &Service) -> Arc<Session> {
+    let opening = kit::initialize("1", "2025-11-25");
+    let arrival = Arrival::new(Transport::Http);
+    let Prepared::Open { peer, .. } = service.prepare(opening.as_bytes(), arrival) else {
+        panic!("a handshake");
+    };
+    Arc::new(Session::new(peer, None))
+}
+
+fn watch(service: &Service, session: &Session, uri: &str) -> Prepared {
+    let mut arrival = Arrival::new(Transport::Http);
+    session.sign(&mut arrival, true);
+    let params = format!(r#"{{"uri":"{uri}"}}"#);
+    let body = kit::plain("2", "resources/subscribe", &params);
+    service.prepare(body.as_bytes(), arrival)
+}
+
+#[tokio::test]
+async fn a_subscription_of_a_session_ends_as_it_is_answered() {
+    let told = Arc::new(Recorder::default());
+    let telemetry = Arc::new(Telemetry::new().with_sink(told.clone()));
+    let hub = Arc::new(Hub::default());
+    let (service, _held) = kit::watched(Limits::default(), telemetry, Some(hub));
+    let session = shaken(&service);
+    let mut ends = Vec::new();
+    for at in 0..=FILTER_URIS {
+        let Prepared::Settle(settling) = watch(&service, &session, &format!("note://{at}")) else {
+            panic!("the session is to be changed");
+        };
+        settling.within(Some(&session)).await;
+        ends.extend(told.told().pop());
+    }
+    let full = ends.pop();
+    assert!(ends.iter().all(|told| told == "stop ok"), "{ends:?}");
+    assert_eq!(full.as_deref(), Some("stop error -32602"));
+}
+
+#[tokio::test]
+async fn a_subscription_of_a_session_ends_as_the_policy_decides() {
+    let recorder = Arc::new(Recorder::default());
+    let telemetry = Arc::new(Telemetry::new().with_sink(recorder.clone()));
+    let (service, mut held) = kit::policed(Limits::default(), telemetry);
+    let session = shaken(&service);
+    for (outcome, told) in [
+        (Value::Decisions(vec![Ok(())]), "stop ok"),
+        (
+            Value::Decisions(vec![Err(Error::new(-32003, Kind::Authorization, "no"))]),
+            "stop error -32003",
+        ),
+        (
+            Value::Error(Error::internal("it failed")),
+            "stop error -32603",
+        ),
+    ] {
+        let Prepared::Work(work) = watch(&service, &session, "note://a") else {
+            panic!("the policy is asked");
+        };
+        let work = work.within(session.clone());
+        let running = {
+            let service = service.clone();
+            tokio::spawn(async move { service.run(work, CancelToken::new()).await })
+        };
+        let (_call, reply) = held.next().await;
+        reply.send(outcome.into());
+        soon(running).await.expect("no panic").expect("an answer");
+        assert_eq!(
+            recorder.told()[recorder.told().len() - 2..],
+            ["start resources/subscribe a", told]
+        );
+    }
 }
 
 /// What may be done with one message.

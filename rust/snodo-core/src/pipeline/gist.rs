@@ -1,6 +1,8 @@
 //! What may be told of a message to whoever watches the server: what it asks for and of what, by names
 //! that the server itself has. Nothing that was sent but the request's id and its place in a trace.
 
+use std::borrow::Cow;
+
 use crate::call::{Completed, Target};
 use crate::context::Arrival;
 use crate::dialect::{self, Dialect};
@@ -66,9 +68,9 @@ impl Gist {
         self.component = named(registry, said.method, params);
         let meta = params.get("_meta").and_then(Json::as_object);
         let trace = Trace::read(meta.unwrap_or(&nothing), arrival.headers.as_deref());
-        self.traceparent = trace.traceparent.map(str::to_owned);
-        self.tracestate = trace.tracestate.map(str::to_owned);
-        self.baggage = trace.baggage.map(str::to_owned);
+        self.traceparent = trace.traceparent.map(Cow::into_owned);
+        self.tracestate = trace.tracestate.map(Cow::into_owned);
+        self.baggage = trace.baggage.map(Cow::into_owned);
     }
 
     /// Takes down the revision that a request is spoken in, in which extensions may have methods.

@@ -6,12 +6,13 @@ use snodo_core::call::Target;
 use snodo_core::context::Context;
 use snodo_core::error::Error;
 use snodo_core::outcome::{Outcome, Value};
-use snodo_core::pipeline::{self, Step};
+use snodo_core::pipeline::{self, Step, Verdict};
 use snodo_core::policy::{Hearing, Inquiry};
 use snodo_core::subscription::Filter;
 use tokio::time::timeout;
 
-use super::{Offer, Service, TIMED_OUT};
+use super::running::{Failure, TIMED_OUT};
+use super::{Offer, Service};
 
 impl Service {
     /// What of a filter the application's policy lets whoever asks hear of: URIs that somebody owns and
@@ -21,7 +22,7 @@ impl Service {
         &self,
         mut filter: Filter,
         context: &Arc<Context>,
-    ) -> Result<(Filter, Vec<String>), Error> {
+    ) -> Result<(Filter, Vec<String>), Failure> {
         let uris = std::mem::take(&mut filter.resource_subscriptions);
         let heard = self.hearings(&uris, context).await?;
         let mut doubtful = Vec::new();
@@ -48,18 +49,22 @@ impl Service {
         &self,
         uris: &[String],
         context: &Arc<Context>,
-    ) -> Result<Vec<Hearing>, Error> {
+    ) -> Result<Vec<Hearing>, Failure> {
         let asking = self.asked(uris, context);
         match self.limits().call_timeout {
             None => asking.await,
             Some(limit) => timeout(limit, asking)
                 .await
-                .unwrap_or_else(|_| Err(Error::internal(TIMED_OUT))),
+                .unwrap_or(Err(Failure::Refused(TIMED_OUT, Verdict::Late))),
         }
     }
 
     /// First who owns each, then the policy about all of them in one call.
-    async fn asked(&self, uris: &[String], context: &Arc<Context>) -> Result<Vec<Hearing>, Error> {
+    async fn asked(
+        &self,
+        uris: &[String],
+        context: &Arc<Context>,
+    ) -> Result<Vec<Hearing>, Failure> {
         let offer = self.offer();
         let mut known = Vec::with_capacity(uris.len());
         let mut inquiries = Vec::new();
@@ -76,7 +81,9 @@ impl Service {
         let hearings = known
             .into_iter()
             .map(|known| known.or_else(|| decided.next()));
-        hearings.collect::<Option<_>>().ok_or_else(internal)
+        hearings
+            .collect::<Option<_>>()
+            .ok_or_else(|| internal().into())
     }
 
     async fn owner(
@@ -84,7 +91,7 @@ impl Service {
         offer: &Offer,
         uri: &str,
         context: &Arc<Context>,
-    ) -> Result<Owner, Error> {
+    ) -> Result<Owner, Failure> {
         let mut step = pipeline::heed(&offer.runtime, context, uri.to_owned());
         loop {
             match step {
@@ -96,7 +103,7 @@ impl Service {
                     let outcome = self.aside(offer, call).await?;
                     step = pipeline::proceed(&offer.runtime, context, target, &outcome);
                 }
-                step => return heard(step, context).map(Owner::Known),
+                step => return Ok(Owner::Known(heard(step, context)?)),
             }
         }
     }
@@ -106,7 +113,7 @@ impl Service {
         offer: &Offer,
         inquiries: Vec<Inquiry>,
         context: &Arc<Context>,
-    ) -> Result<Vec<Hearing>, Error> {
+    ) -> Result<Vec<Hearing>, Failure> {
         let Some(all) = Inquiry::together(&inquiries) else {
             return Ok(Vec::new());
         };
@@ -114,17 +121,15 @@ impl Service {
         let call = pipeline::inquire(context, target.clone());
         let decisions = match self.aside(offer, call).await?.value {
             Value::Decisions(decisions) if decisions.len() == inquiries.len() => decisions,
-            Value::Error(fault) => return Err(fault),
-            _ => return Err(target.invalid_result()),
+            Value::Error(fault) => return Err(fault.into()),
+            _ => return Err(target.invalid_result().into()),
         };
         let each = inquiries.into_iter().zip(decisions);
         each.map(|(inquiry, decision)| {
             let target = Target::Policy(Box::new(inquiry));
             let outcome = Outcome::from(Value::Decisions(vec![decision]));
-            heard(
-                pipeline::proceed(&offer.runtime, context, target, &outcome),
-                context,
-            )
+            let step = pipeline::proceed(&offer.runtime, context, target, &outcome);
+            Ok(heard(step, context)?)
         })
         .collect()
     }

@@ -13,7 +13,8 @@ use snodo_core::subscription::{Event, Listen};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until};
 
-use super::{End, Offer, Service, StopOnDrop, TIMED_OUT, Work, tell_of, time_for};
+use super::running::{End, Failure, StopOnDrop, TIMED_OUT, tell_of, time_for};
+use super::{Offer, Service, Work};
 use crate::cancel::{CancelToken, Reason};
 use crate::handler::{Place, Reply};
 use crate::rest::{Granted, Rest, What, Wish};
@@ -214,7 +215,7 @@ impl Service {
     }
 
     /// Runs what has to be run before it is known what a listener hears.
-    pub(crate) async fn settled(&self, mut listen: Listen) -> Result<Listen, Error> {
+    pub(crate) async fn settled(&self, mut listen: Listen) -> Result<Listen, Failure> {
         let offer = self.offer();
         while let Some(call) = listen.before.take() {
             let target = call.target.clone();
@@ -229,13 +230,13 @@ impl Service {
         &self,
         context: Arc<Context>,
         event: Arc<Event>,
-    ) -> Result<Option<Vec<u8>>, Error> {
+    ) -> Result<Option<Vec<u8>>, Failure> {
         let offer = self.offer();
         let Some(call) = pipeline::event(&offer.runtime, &context, &event) else {
             return Ok(None);
         };
         let outcome = self.aside(&offer, call).await?;
-        pipeline::told(&context, &event, &outcome)
+        Ok(pipeline::told(&context, &event, &outcome)?)
     }
 
     /// Runs a call that is no request of its own.
@@ -243,7 +244,7 @@ impl Service {
         &self,
         offer: &Offer,
         call: Call,
-    ) -> Result<snodo_core::outcome::Outcome, Error> {
+    ) -> Result<snodo_core::outcome::Outcome, Failure> {
         let cancel = CancelToken::new();
         let _guard = StopOnDrop(&cancel);
         let target = call.target.clone();
@@ -252,15 +253,15 @@ impl Service {
             .await
         {
             End::Outcome(outcome) => Ok(outcome),
-            End::Refused(message, _) => {
+            End::Refused(message, verdict) => {
                 tracing::warn!(
                     "{} {:?}: {message}",
                     target.noun(),
                     offer.runtime.name(&target)
                 );
-                Err(Error::internal(message))
+                Err(Failure::Refused(message, verdict))
             }
-            End::Cancelled => Err(target.terminated()),
+            End::Cancelled => Err(target.terminated().into()),
         }
     }
 }

@@ -338,12 +338,7 @@ impl Endpoint {
                 json(StatusCode::NOT_ACCEPTABLE, answer.body)
             }
             Prepared::Open { answer, peer } => self.open(answer, peer, principal(&head.extensions)),
-            Prepared::Settle {
-                answer,
-                change,
-                refused,
-                id: _,
-            } => respond(caller.change(change, answer, refused).await),
+            Prepared::Settle(settling) => respond(Box::pin(caller.change(settling)).await),
             Prepared::Reply(reply) => {
                 caller.settle(reply);
                 empty(StatusCode::ACCEPTED)

@@ -206,12 +206,7 @@ impl Endpoint {
                 mailbox.become_client(Session::new(peer, mailbox.principal.clone()));
                 answer
             }
-            Prepared::Settle {
-                answer,
-                change,
-                refused,
-                id: _,
-            } => caller.change(change, answer, refused).await,
+            Prepared::Settle(settling) => caller.change(settling).await,
             Prepared::Reply(reply) => return caller.settle(reply),
             Prepared::Cancel(id) => return caller.cancel(&id),
             Prepared::Silence => return,

@@ -15,10 +15,10 @@ use snodo_core::envelope::Id;
 use snodo_core::error::Error;
 use snodo_core::json::Json;
 use snodo_core::peer::Peer;
-use snodo_core::pipeline::{Answer, Change, Reply, Verdict, refuse};
+use snodo_core::pipeline::{Answer, Reply, Verdict, refuse};
 
 use crate::cancel::CancelToken;
-use crate::service::{Prepared, Work};
+use crate::service::{Prepared, Settling, Work};
 use crate::session::replay::EventId;
 use crate::session::{Key, Session};
 use crate::transport::batches::joined;
@@ -60,11 +60,8 @@ impl Caller {
     }
 
     /// Changes the session, if there is one, and answers.
-    pub(super) async fn change(self, change: Change, answer: Answer, refused: Answer) -> Answer {
-        match self.session() {
-            Some(session) if !session.change(change).await => refused,
-            _ => answer,
-        }
+    pub(super) async fn change(self, settling: Settling) -> Answer {
+        settling.within(self.session().as_deref()).await
     }
 
     pub(super) fn settle(self, reply: Reply) {
@@ -211,17 +208,8 @@ impl Endpoint {
                     running.push(Kept::new(speech, cancellable, self.loose.clone()).answer());
                 }
                 Prepared::Listen(listen) => answers.push(self.service.deaf(listen).body),
-                Prepared::Settle {
-                    answer,
-                    change,
-                    refused,
-                    id: _,
-                } => {
-                    let done = match &session {
-                        Some(session) => session.change(change).await,
-                        None => true,
-                    };
-                    answers.push(if done { answer.body } else { refused.body });
+                Prepared::Settle(settling) => {
+                    answers.push(settling.within(session.as_deref()).await.body);
                 }
                 Prepared::Reply(reply) => {
                     if let Some(session) = &session {

@@ -21,14 +21,14 @@ use snodo_core::context::{Arrival, Transport};
 use snodo_core::envelope::{self, Id};
 use snodo_core::error::{Error, code};
 use snodo_core::json::Json;
-use snodo_core::pipeline::{Answer, Change, Verdict, refuse};
+use snodo_core::pipeline::{Answer, Verdict, refuse};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use crate::cancel::{CancelToken, Reason};
 use crate::said::{Said, Speech};
-use crate::service::{Listener, Prepared, Service, Work};
+use crate::service::{Listener, Prepared, Service, Settling, Work};
 use crate::session::{Changes, Session as Client, Used};
 use crate::transport::batches::Batches;
 use crate::transport::bell::Bell;
@@ -327,12 +327,7 @@ impl<'s> Session<'s> {
                 }
                 self.say(answer);
             }
-            Prepared::Settle {
-                id,
-                answer,
-                change,
-                refused,
-            } => self.settle(id, change, answer, refused),
+            Prepared::Settle(settling) => self.settle(settling),
             Prepared::Reply(reply) => {
                 if let Some(client) = &self.client {
                     client.settle(reply);
@@ -353,16 +348,14 @@ impl<'s> Session<'s> {
         }
     }
 
-    fn settle(&mut self, id: Id, change: Change, answer: Answer, refused: Answer) {
-        let Some(client) = self.client.clone() else {
-            return self.say(answer);
-        };
+    fn settle(&mut self, settling: Settling) {
+        let id = settling.id().clone();
         let Some((number, _)) = self.begin(&id) else {
-            return;
+            return settling.refused(code::INVALID_REQUEST);
         };
+        let client = self.client.clone();
         self.running.push(Box::pin(async move {
-            let done = client.change(change).await;
-            (number, id, Some(if done { answer } else { refused }))
+            (number, id, Some(settling.within(client.as_deref()).await))
         }));
     }
 

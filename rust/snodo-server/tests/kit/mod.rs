@@ -87,16 +87,16 @@ pub fn eventful_late(limits: Limits) -> (Arc<Service>, Held, Hub) {
     (Arc::new(service), held, hub)
 }
 
-/// The first, told of by this telemetry, with a hub of events if there is one.
+/// The first, told of by this telemetry, with a source of events if there is one.
 pub fn watched(
     limits: Limits,
     telemetry: Arc<Telemetry>,
-    hub: Option<Hub>,
+    source: Option<Arc<dyn Source>>,
 ) -> (Arc<Service>, Held) {
-    let (service, held) = server(limits, None, hub.is_some());
+    let (service, held) = server(limits, None, source.is_some());
     let mut service = service.with_telemetry(telemetry);
-    if let Some(hub) = hub {
-        service = service.with_source(Arc::new(hub));
+    if let Some(source) = source {
+        service = service.with_source(source);
     }
     (Arc::new(service), held)
 }
@@ -105,6 +105,16 @@ pub fn watched(
 pub fn subscribed(limits: Limits, source: impl Source) -> Arc<Service> {
     let (service, _) = server(limits, None, true);
     Arc::new(service.with_source(Arc::new(source)))
+}
+
+/// The same, with a policy, which the test runs as it does `hold`.
+pub fn policed(limits: Limits, telemetry: Arc<Telemetry>) -> (Arc<Service>, Held) {
+    let authorized = |settings: &mut Settings| settings.authorized = true;
+    let (service, held) = with(limits, true, authorized);
+    let service = service
+        .with_telemetry(telemetry)
+        .with_source(Arc::new(Hub::default()));
+    (Arc::new(service), held)
 }
 
 /// A server whose operations have this many layers around, which the test runs as it does `hold`.
@@ -126,19 +136,20 @@ pub fn layered(limits: Limits, layers: usize) -> (Arc<Service>, Held) {
         filter_keys: Vec::new(),
     };
     let extensions = (0..layers).map(extension).collect();
-    let (service, held) = extended(limits, None, false, extensions);
+    let (service, held) = with(limits, false, |settings| settings.extensions = extensions);
     (Arc::new(service), held)
 }
 
 fn server(limits: Limits, heartbeat: Option<Duration>, subscriptions: bool) -> (Service, Held) {
-    extended(limits, heartbeat, subscriptions, Vec::new())
+    with(limits, subscriptions, |settings| {
+        settings.heartbeat = heartbeat;
+    })
 }
 
-fn extended(
+fn with(
     limits: Limits,
-    heartbeat: Option<Duration>,
     subscriptions: bool,
-    extensions: Vec<Extension>,
+    change: impl FnOnce(&mut Settings),
 ) -> (Service, Held) {
     let (sender, held) = unbounded_channel();
     // In the order of the registry, which is that of their names.
@@ -153,12 +164,12 @@ fn extended(
     let mut server_info = Object::new();
     server_info.insert("name", Json::String("kit".to_owned()));
     server_info.insert("version", Json::String("1".to_owned()));
-    let settings = Settings {
+    let mut settings = Settings {
         server_info,
         instructions: None,
         dialects: dialect::ALL.to_vec(),
         limits,
-        heartbeat,
+        heartbeat: None,
         page_size: None,
         discover_cache: Cache::default(),
         tools_cache: Cache::default(),
@@ -166,9 +177,10 @@ fn extended(
         prompts_cache: Cache::default(),
         authorized: false,
         conceals_refusals: false,
-        extensions,
+        extensions: Vec::new(),
         subscriptions,
     };
+    change(&mut settings);
     let runtime = Runtime::new(
         settings,
         Components {

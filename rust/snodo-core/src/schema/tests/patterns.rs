@@ -122,7 +122,8 @@ fn all_matches_of_one_message_are_bounded_together() {
 
 #[test]
 fn many_unique_items_are_checked_soon() {
-    let items = (0..1_000_000).map(Json::Int).collect();
+    // Compared with each other, they take minutes; compared as they should be, no second anywhere.
+    let items = (0..100_000).map(Json::Int).collect();
     let mut arguments = Object::new();
     arguments.insert("a", Json::Array(items));
     let schema = input(
