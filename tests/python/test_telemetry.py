@@ -173,7 +173,8 @@ def test_a_slow_sink_loses_events_in_pairs_and_is_told_how_many(
 def test_the_load_is_told_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_telemetry, "_LOAD", 0.0)
     sink = Sink()
-    adder(instrument=[sink]).handle(call("add", a=1, b=2))
+    server = adder(instrument=[sink])  # with which the thread that tells would end
+    server.handle(call("add", a=1, b=2))
     _, measured, said = sink.next("snodo.server.load")
     names = {"in_flight", "running", "queued", "streams", "connections", "sessions"}
     assert set(measured) == names
