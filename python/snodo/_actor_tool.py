@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import TypeAlias
 
+    from ._offering import Offering
     from ._snodo import ActorTool, Result
     from .server import Server
 
@@ -109,10 +110,10 @@ else:
 
 
 def decorator(
-    form: str, server: Server, name: Any, options: dict[str, Any], frame: FrameType
+    form: str, offering: Offering, name: Any, options: dict[str, Any], frame: FrameType
 ) -> Any:
     """Declare with the ``message`` among the options, or give what takes a function for it."""
-    declaration = _Declaration(form, server, name, options, frame)
+    declaration = _Declaration(form, offering, name, options, frame)
     if not isinstance(name, str):
         # It would be refused when the decorator is used, which without parentheses never is.
         raise declaration.site.refuse(
@@ -137,19 +138,19 @@ def declare(
 
     if not isinstance(server, Server):
         raise ConfigurationError(f"actor_{form} takes the server first")
-    return _Declaration(form, server, name, options, frame).add()
+    return _Declaration(form, server._offering, name, options, frame).add()
 
 
 class _Declaration:
     """One declaration, checked in the order its parts are listed in."""
 
     def __init__(
-        self, form: str, server: Server, name: Any, options: dict[str, Any], frame: FrameType
+        self, form: str, offering: Offering, name: Any, options: dict[str, Any], frame: FrameType
     ) -> None:
         from ._callable import frame_location
 
         self.form = form
-        self.server = server
+        self.offering = offering
         self.name = name
         self.options = options
         # Now, while the frame is at the call that declares.
@@ -166,8 +167,7 @@ class _Declaration:
         Raises:
             DeclarationError: If anything is wrong.
         """
-        server = self.server
-        server._refuse_frozen()
+        self.offering.refuse_frozen()
         self._check_options()
         target = self._target()
         self._refuse_duplicate()
@@ -196,7 +196,7 @@ class _Declaration:
             where=self.site.where,
             actor=tool,
         )
-        server._components.register("tool", builder or handler, spec)
+        self.offering.components.register("tool", builder or handler, spec)
         return handler
 
     def _check_options(self) -> None:
@@ -228,7 +228,7 @@ class _Declaration:
 
     def _refuse_duplicate(self) -> None:
         folded = _folded(self.name)
-        for _, spec in self.server._components.tools.values():
+        for _, spec in self.offering.components.tools.values():
             if spec.actor is not None and _folded(spec.name) == folded:
                 raise self.site.refuse(
                     "name",

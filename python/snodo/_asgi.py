@@ -156,7 +156,7 @@ class App:
         from ._snodo import Hosted, Porter
 
         loop = asyncio.get_running_loop()
-        runtime = self._server._runtime()
+        runtime = self._server._offering.runtime()
         with _making:
             guest = self._server._guest
             if guest is None:

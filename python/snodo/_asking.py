@@ -39,7 +39,7 @@ def ask(server: Server, method: str, params: JSON | None = None) -> JSON:
         RefusedError: the answer is an error.
     """
     # Straight to the runtime: `Server.handle` would enter the lifespan, which may open a database.
-    text = server._listing().handle(json.dumps(_message(method, params)).encode())
+    text = server._offering.listing().handle(json.dumps(_message(method, params)).encode())
     return _result(json.loads(text) if text else None)
 
 

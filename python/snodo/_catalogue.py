@@ -32,28 +32,29 @@ def catalogue(server: Server) -> JSON:
         "resourceTemplates": listed(server, "resources/templates/list", "resourceTemplates"),
         "prompts": list_prompts(server),
         **_around(server),
-        **({"narrowed": _NARROWED} if server._authorize is not None else {}),
+        **({"narrowed": _NARROWED} if server._offering.settings.authorize is not None else {}),
     }
     return {**offer, "gaps": _gaps(offer)}
 
 
 def _around(server: Server) -> JSON:
     """Give what is around the components, as far as there is any of it."""
+    settings, components = server._offering.settings, server._offering.components
     extensions = [
         {"id": one.id, "versions": one.versions, "methods": [method.name for method in one.methods]}
-        for one in server._extensions
+        for one in settings.extensions
     ]
-    layers = {"server": [layer.name for layer in server._middleware]} | {
+    layers = {"server": [layer.name for layer in settings.middleware]} | {
         f"{kind} {name}": [layer.name for layer in spec.middleware]
         for kind in KINDS
-        for name, (_, spec) in sorted(server._components.table(kind).items())
+        for name, (_, spec) in sorted(components.table(kind).items())
     }
     access = {}
-    if server._authenticate is not None:
-        access["authenticate"] = _called(unwrap(server._authenticate[0]))
-    if server._authorize is not None:
-        hides = ", which conceals what it refuses" if server._conceal_refusals else ""
-        access["authorize"] = f"{server._authorize[2]}{hides}"
+    if settings.authenticate is not None:
+        access["authenticate"] = _called(unwrap(settings.authenticate[0]))
+    if settings.authorize is not None:
+        hides = ", which conceals what it refuses" if settings.conceal_refusals else ""
+        access["authorize"] = f"{settings.authorize[2]}{hides}"
     around = {
         "extensions": extensions,
         "middleware": {of: names for of, names in layers.items() if names},

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
     from typing import Any, Literal, Self
 
-    from .server import Server
+    from ._offering import Offering
 
 # One for all servers: changes are rare, and what is done under it is short. Objects that go with
 # the old components may run code of their own, and that may change something too.
@@ -23,9 +23,9 @@ _applying = RLock()
 class Changes:
     """What `Server.changes` gives: a context manager that applies on leaving, all or nothing."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, offering: Offering) -> None:
         """Begin with no change."""
-        self._server = server
+        self._offering = offering
         self._steps: list[tuple[str, Any, Any]] = []
         self._open = False
         self._done = False
@@ -76,15 +76,15 @@ class Changes:
         if kind is not None:
             return
         while True:
-            before = self._server._components
+            before = self._offering.components
             # Without the lock: templates may be asked whether they match, and may ask back.
             after = self._stepped(before.copy())
             with _applying:
-                if self._server._components is before:
-                    self._server._replace(after)
+                if self._offering.components is before:
+                    self._offering.replace(after)
                     break
         self.changed = after.changed(before)
-        self._server._tell(self.changed)
+        self._offering.tell(self.changed)
 
     def _stepped(self, components: Components) -> Components:
         for kind, what, spec in self._steps:

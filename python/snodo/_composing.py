@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ._components import Components
     from ._injection import Fake, Injection
     from ._kept import Kept
+    from ._offering import Offering
     from ._signature import ResourceSpec
-    from .server import Server
 
     Fakes: TypeAlias = Mapping[Any, Fake]
 
@@ -155,11 +155,11 @@ def _awake(spec: ResourceSpec) -> ResourceSpec:
 class Overrides:
     """What `Server.overrides` gives: a context manager that puts functions in place of others."""
 
-    def __init__(self, server: Server, fakes: Any, frame: FrameType) -> None:
+    def __init__(self, offering: Offering, fakes: Any, frame: FrameType) -> None:
         """Check what was given.
 
         Args:
-            server: Whose components are concerned.
+            offering: Whose components are concerned.
             fakes: What stands in for what.
             frame: Where it is written; its names may be used in annotations.
 
@@ -169,7 +169,7 @@ class Overrides:
         from ._callable import frame_location, local_names
         from ._injection import Fake, identity
 
-        site = Site(frame_location(frame), f"server {server.name!r}")
+        site = Site(frame_location(frame), f"server {offering.settings.name!r}")
         if not isinstance(fakes, Mapping):
             reason = f"must be a dict, not {kind_of(fakes)}"
             raise site.refuse("overrides", reason, "write {function: another}")
@@ -181,7 +181,7 @@ class Overrides:
             identity(function): Fake(fake, local_names(fake, frame))
             for function, fake in fakes.items()
         }
-        self._server = server
+        self._offering = offering
 
     def __enter__(self) -> None:
         """Put them in place, from the next request on.
@@ -192,10 +192,10 @@ class Overrides:
         """
         with _applying:
             self._refuse_unused()
-            overrides = self._server._composing().overrides
+            overrides = self._offering.composer().overrides
             overrides.append(self._fakes)
             try:
-                self._server._replace(self._server._components)
+                self._offering.replace(self._offering.components)
             except BaseException:
                 self._remove(overrides)
                 raise
@@ -208,15 +208,15 @@ class Overrides:
     ) -> None:
         """Take them out again."""
         with _applying:
-            self._remove(self._server._composing().overrides)
-            self._server._replace(self._server._components)
+            self._remove(self._offering.composer().overrides)
+            self._offering.replace(self._offering.components)
 
     def _remove(self, overrides: list[Fakes]) -> None:
         # Several may be equal; each block takes out its own.
         overrides[:] = [each for each in overrides if each is not self._fakes]
 
     def _refuse_unused(self) -> None:
-        used = {key for one in _injections(self._server._components) for key in one.plan().keys}
+        used = {key for one in _injections(self._offering.components) for key in one.plan().keys}
         for key in self._fakes:
             if key not in used:
                 name = getattr(key, "__qualname__", key)

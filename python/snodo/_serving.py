@@ -16,14 +16,12 @@ from . import _streams
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator, Callable
     from contextlib import AbstractAsyncContextManager
-    from os import PathLike
 
     from ._snodo import HttpOptions, Runtime, Serving
     from ._worker import Worker
 
-    Path = str | PathLike[str]
     Lifespan = Callable[[], AbstractAsyncContextManager[Any]]
     Start = Callable[[], Serving]
 
@@ -61,7 +59,7 @@ def handle(
     if (runtime.has_coroutines or lifespan is not None) and not runtime.has_loop:
         with _starting:
             if not runtime.has_loop:  # somebody else may have been first
-                _background_loop(runtime, lifespan)
+                background_loop(runtime, lifespan)
     principal = None if auth is None else json.dumps(auth, allow_nan=False).encode()
     answer = runtime.handle(message, principal)
     return None if answer is None else json.loads(answer)
@@ -69,15 +67,8 @@ def handle(
 
 def http(
     runtime: Runtime,
+    options: HttpOptions,
     *,
-    host: str,
-    port: int,
-    path: str,
-    allowed_hosts: Sequence[str] | None,
-    allowed_origins: Sequence[str] | None,
-    legacy_sse: bool = False,
-    uds: str | None = None,
-    tls: TlsFiles | None = None,
     worker: Worker | None = None,
     signals: bool = False,
     on_started: Callable[[str], None] | None = None,
@@ -86,16 +77,6 @@ def http(
     signals = signals and _on_main_thread()
 
     def bind() -> Serving:
-        options: HttpOptions = {
-            "host": host,
-            "port": port,
-            "path": path,
-            "allowed_hosts": list(allowed_hosts or ()),
-            "allowed_origins": list(allowed_origins or ()),
-            "legacy_sse": legacy_sse,
-            "uds": uds,
-            "tls": tls,
-        }
         return runtime.serve_http(options, worker=worker, signals=signals)
 
     def start() -> Serving:
@@ -105,53 +86,6 @@ def http(
         return serving
 
     return start
-
-
-class TlsFiles:
-    """The files that say who a server is, and whom it takes."""
-
-    __slots__ = ("ca_certs", "certfile", "keyfile", "keyfile_password")
-
-    def __init__(
-        self,
-        certfile: str,
-        keyfile: str | None,
-        keyfile_password: str | None,
-        ca_certs: str | None,
-    ) -> None:
-        self.certfile = certfile
-        self.keyfile = keyfile
-        self.keyfile_password = keyfile_password
-        self.ca_certs = ca_certs
-
-
-def tls_files(
-    certfile: Path | None,
-    keyfile: Path | None,
-    keyfile_password: str | None,
-    ca_certs: Path | None,
-) -> TlsFiles | None:
-    """Give the files of TLS; None if there are none.
-
-    Raises:
-        ConfigurationError: If the most important one is missing.
-    """
-    import os
-
-    if certfile is None:
-        if (keyfile, keyfile_password, ca_certs) == (None, None, None):
-            return None
-        from .errors import ConfigurationError
-
-        raise ConfigurationError(
-            "ssl_keyfile, ssl_keyfile_password and ssl_ca_certs say nothing without ssl_certfile"
-        )
-    return TlsFiles(
-        os.fspath(certfile),
-        None if keyfile is None else os.fspath(keyfile),
-        keyfile_password,
-        None if ca_certs is None else os.fspath(ca_certs),
-    )
 
 
 def stdio(
@@ -349,7 +283,7 @@ def _owning_signals(start: Callable[[], Serving], interrupt: bool = True) -> Ser
     return serving
 
 
-def _background_loop(runtime: Runtime, lifespan: Lifespan | None) -> None:
+def background_loop(runtime: Runtime, lifespan: Lifespan | None) -> None:
     """Run coroutines on a thread of their own, where nobody has given them a loop.
 
     It ends with the process, or before that with the server, unless this has a lifespan.

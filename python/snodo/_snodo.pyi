@@ -14,8 +14,8 @@ from collections.abc import (
 from typing import Any, Literal, Self, TypedDict, TypeVar, final, overload, type_check_only
 
 from ._answer import Answer, InputRequest
+from ._http_options import TlsFiles
 from ._interview import Answers, Interview
-from ._serving import TlsFiles
 from ._track import Track
 from ._worker import Worker
 from .errors import Error

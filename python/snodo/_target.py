@@ -80,6 +80,16 @@ class Target:
             except Exception as error:
                 raise self._failed(error) from error
 
+    def server(self) -> Server:
+        """Load the module and find the server in it.
+
+        Raises:
+            TargetError: as `load` and `find`.
+            DeclarationError: a declaration in it is wrong.
+            ConfigurationError: a server in it is set up wrongly.
+        """
+        return self.find(self.load())
+
     def find(self, module: ModuleType) -> Server:
         """Find the server in the loaded module: the named one, or the only one.
 

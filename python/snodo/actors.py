@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from ._actor import Actor, ActorName, Supervisor, ThreadActor
+from ._actor import Actor, ActorName, ThreadActor
 from ._actor_tool import actor_call, actor_cast
 from ._snodo import Pending
+from ._supervisor import Supervisor
 from .errors import ActorError
 
 __all__ = [

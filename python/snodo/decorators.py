@@ -12,14 +12,12 @@ __all__ = ["prompt", "resource", "tool"]
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import FrameType
-    from typing import Any, Never, TypeAlias, TypeVar
+    from typing import Any, Never
 
     from ._layers import Middleware
     from ._options import Cache
     from ._subject import Declaration
-
-    F = TypeVar("F", bound=Callable[..., Any])
-    Completer: TypeAlias = Callable[..., Any] | Sequence[str]
+    from ._types import Completer, F
 
 
 @overload

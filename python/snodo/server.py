@@ -1,77 +1,52 @@
-"""`Server`: collect definitions, check options, freeze at first use."""
+"""`Server`: what is declared on it, what surrounds it, and the ways to serve it.
+
+Options are checked by `_settings`, components are kept and offered by `_offering`, transports are
+started by `_serving`; here is what a user of them reads.
+"""
 
 from __future__ import annotations
 
-import atexit
 import sys
-from _thread import allocate_lock
-from _weakref import ref
 from typing import TYPE_CHECKING, overload
 
 from . import _options
-from ._components import KINDS, Components, specs_of
+from ._components import specs_of
+from ._offering import Offering
 from ._options import Cache
+from ._settings import Settings
 from .errors import ConfigurationError
 
 __all__ = ["Cache", "Server"]
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from os import PathLike
     from types import FrameType
-    from typing import Any, Literal, Never, Protocol, TypeAlias, TypeVar
+    from typing import Any, Literal, Never
 
     from ._actor import ActorName
     from ._actor_tool import Handler
     from ._asgi import App
     from ._changes import Changes
-    from ._composing import Composer, Overrides
-    from ._extension_spec import ExtensionSpec
+    from ._composing import Overrides
     from ._guest import Guest
-    from ._layers import Layer, Middleware
-    from ._signature import ToolSpec
-    from ._snodo import Context, Hub, Runtime
+    from ._layers import Middleware
+    from ._snodo import Hub
     from ._subject import Declaration
     from ._subscriptions import Source
+    from ._types import (
+        Authenticator,
+        Completer,
+        F,
+        L,
+        Policy,
+        PolicyLike,
+        Secret,
+        ValidatorLike,
+    )
     from ._worker import Worker
-    from .auth import Component, Refusal, Request
-    from .errors import Error
     from .extension import Extension
-
-    Secret: TypeAlias = bytes | str
-    Policy: TypeAlias = Callable[
-        [Literal["discovery", "invocation"], Component, Context],
-        Error | Awaitable[Error | None] | None,
-    ]
-    Principal: TypeAlias = str | dict[str, Any]
-    Verdict: TypeAlias = Principal | Refusal | None
-    Authenticator: TypeAlias = Callable[[Request], Verdict | Awaitable[Verdict]]
-    F = TypeVar("F", bound=Callable[..., Any])
-    Completer: TypeAlias = Callable[..., Any] | Sequence[str]
-    L = TypeVar("L", bound=Callable[..., AbstractAsyncContextManager[Any] | AsyncIterator[Any]])
-
-    class PolicyLike(Protocol):
-        """Anything that decides who sees and uses a component."""
-
-        def authorize(
-            self,
-            phase: Literal["discovery", "invocation"],
-            component: Component,
-            context: Context,
-            /,
-        ) -> Error | Awaitable[Error | None] | None:
-            """Return None to allow; return or raise an Error to refuse."""
-
-    class ValidatorLike(Protocol):
-        """Anything that can hold a value to a schema."""
-
-        def validate(self, instance: Any, schema: Any, /) -> Any:
-            """Return None or True to accept; anything else, or a ValidationError, refuses."""
-
-
-# One for all servers: it is held for a moment, once for each.
-_hubs = allocate_lock()
 
 
 class Server:
@@ -170,82 +145,50 @@ class Server:
         """
         if unknown:
             _options.refuse_unknown(unknown, Server.__init__.__kwdefaults__ or ())
-        self.name = _options.text("name", name)
-        if not name:
-            raise ConfigurationError("Server name must not be empty")
-        self.version = _options.text("version", version)
-        self._info: dict[str, Any] = {"name": self.name, "version": self.version}
-        for key, option, value in (
-            ("title", "title", title),
-            ("description", "description", description),
-            ("websiteUrl", "website_url", website_url),
-        ):
-            if value is not None:
-                self._info[key] = _options.text(option, value)
-        self._instructions = (
-            None if instructions is None else _options.text("instructions", instructions)
+        settings = Settings(
+            name=name,
+            version=version,
+            title=title,
+            description=description,
+            instructions=instructions,
+            website_url=website_url,
+            icons=icons,
+            validator=validator,
+            page_size=page_size,
+            cache=cache,
+            tools_cache=tools_cache,
+            resources_cache=resources_cache,
+            prompts_cache=prompts_cache,
+            discover_cache=discover_cache,
+            limits=limits,
+            timeout=timeout,
+            threads=threads,
+            debug=debug,
+            protocols=protocols,
+            subscriptions=subscriptions,
+            secret=secret,
+            heartbeat=heartbeat,
+            authorize=authorize,
+            conceal_refusals=conceal_refusals,
+            authenticate=authenticate,
+            middleware=middleware,
+            extensions=extensions,
+            instrument=instrument,
+            metrics=metrics,
+            access_log=access_log,
+            frame=sys._getframe(1),
         )
-        self._validator = _options.checked_validator(validator)
-        self._page_size = None if page_size is None else _options.count("page_size", page_size)
-        lists = _options.checked_cache("cache", cache)
-        self._caches = {
-            option: lists if value is None else _options.checked_cache(option, value)
-            for option, value in (
-                ("tools_cache", tools_cache),
-                ("resources_cache", resources_cache),
-                ("prompts_cache", prompts_cache),
-            )
-        }
-        self._caches["discover_cache"] = _options.checked_cache("discover_cache", discover_cache)
-        self._limits = _options.checked_limits(limits)
-        self._timeout = None if timeout is None else _options.seconds("timeout", timeout)
-        self._threads = None if threads is None else _options.count("threads", threads)
-        if not isinstance(debug, bool):
-            raise ConfigurationError("Server debug must be a boolean")
-        self._debug = debug
-        self._protocols = _options.checked_protocols(protocols)
-        self._subscriptions = _options.checked_subscriptions(subscriptions)
-        self._secrets = (
-            None if secret is None else _options.checked_secrets("Server secret", secret)
-        )
-        self._heartbeat = None if heartbeat is None else _options.seconds("heartbeat", heartbeat)
-        self._authorize = _options.checked_policy(authorize, self._caches)
-        if not isinstance(conceal_refusals, bool):
-            raise ConfigurationError("Server conceal_refusals must be a boolean")
-        self._conceal_refusals = conceal_refusals
-        self._authenticate = _options.checked_authenticator(authenticate)
-        self._middleware: tuple[Layer, ...] = ()
-        if middleware != ():
-            from . import _layers
-            from ._callable import frame_location
-            from ._definition import Site
-
-            site = Site(frame_location(sys._getframe(1)), f"server {name!r}")
-            self._middleware = _layers.declared(middleware, site)
-        self._extensions = self._extended(extensions)
-        self._instrument = _options.checked_sinks(instrument)
-        self._metrics = _options.switch("metrics", metrics)
-        self._access_log = _options.switch("access_log", access_log)
-        if icons is not None:
-            self._info["icons"] = _options.checked_icons(icons)
-        self._components = Components()
+        self.name = settings.name
+        self.version = settings.version
+        self._offering = Offering(settings)
         self._lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None
-        self._frozen = False
-        self._loopless = False
-        self._composer: Composer | None = None
-        self._made: Runtime | None = None
-        self._bare: Runtime | None = None
-        # Hands on what sinks and access log were not told yet, at the end of the process.
-        self._untold: Callable[[], None] | None = None
-        self._making = allocate_lock()
-        self._own_hub: Hub | None = None
         self._guest: Guest | None = None
         self._worker: Worker | None = None
         """What this process knows of others that serve together with it."""
 
     def __repr__(self) -> str:
         """Show what is served."""
-        return f"<Server {self.name!r} {self.version}, {self._counts()}>"
+        return f"<Server {self.name!r} {self.version}, {self._offering.counts()}>"
 
     if not TYPE_CHECKING:
 
@@ -385,10 +328,10 @@ class Server:
         """
 
         def decorate(function: F) -> F:
-            self._refuse_frozen()
+            self._offering.refuse_frozen()
             from ._completion import attach
 
-            attach(self._components, target, argument, function, sys._getframe(1))
+            attach(self._offering.components, target, argument, function, sys._getframe(1))
             return function
 
         return decorate
@@ -434,7 +377,7 @@ class Server:
         """
         from ._actor_tool import decorator
 
-        return decorator("call", self, name, options, sys._getframe(1))
+        return decorator("call", self._offering, name, options, sys._getframe(1))
 
     @overload
     def actor_cast(
@@ -471,7 +414,7 @@ class Server:
         """
         from ._actor_tool import decorator
 
-        return decorator("cast", self, name, options, sys._getframe(1))
+        return decorator("cast", self._offering, name, options, sys._getframe(1))
 
     def add(self, *definitions: Any) -> None:
         """Add components declared elsewhere.
@@ -483,11 +426,11 @@ class Server:
         Raises:
             ConfigurationError: If one is none of these, its name is taken or the server is in use.
         """
-        self._refuse_frozen()
-        frame = sys._getframe(1)
+        self._offering.refuse_frozen()
+        components, frame = self._offering.components, sys._getframe(1)
         for definition in definitions:
-            for kind, spec in specs_of(definition, self._components, frame):
-                self._components.register(kind, definition, spec)
+            for kind, spec in specs_of(definition, components, frame):
+                components.register(kind, definition, spec)
 
     @property
     def notify(self) -> Hub:
@@ -499,7 +442,7 @@ class Server:
         With a `Source` of its own the server tells what this hub is told beside what the source
         tells; with ``subscriptions=False`` nobody listens.
         """
-        return self._hub()
+        return self._offering.announcements.hub()
 
     def changes(self) -> Changes:
         """Add and remove components of a server that may be in use, all at once.
@@ -510,7 +453,7 @@ class Server:
         """
         from ._changes import Changes
 
-        return Changes(self)
+        return Changes(self._offering)
 
     def overrides(self, functions: Mapping[Any, Callable[..., Any]], /) -> Overrides:
         """Put other functions in place of dependencies within a ``with`` block, for tests.
@@ -530,7 +473,7 @@ class Server:
         """
         from ._composing import Overrides
 
-        return Overrides(self, functions, sys._getframe(1))
+        return Overrides(self._offering, functions, sys._getframe(1))
 
     def lifespan(self, manager: L) -> L:
         """Set what surrounds the server's life: an async context manager, entered once.
@@ -547,7 +490,7 @@ class Server:
                 use.
             DeclarationError: If it is a context manager that is not async.
         """
-        self._refuse_frozen()
+        self._offering.refuse_frozen()
         if self._lifespan is not None:
             raise ConfigurationError("Server lifespan is already set")
         from ._lifespan import opener
@@ -580,7 +523,7 @@ class Server:
             raise TypeError(f"Server.handle takes one message as a dict, str or bytes, not {kind}")
         from . import _serving
 
-        return _serving.handle(self._runtime(), message, self._lifespan, auth)
+        return _serving.handle(self._offering.runtime(), message, self._lifespan, auth)
 
     def run(
         self,
@@ -635,8 +578,10 @@ class Server:
             OSError: If the address cannot be bound, or the transport fails.
             RuntimeError: If the lifespan fails; what it raised is the cause.
         """
-        from . import _serving, _streams
+        from . import _serving, _start_line, _streams
+        from ._http_options import http_options
 
+        offering = self._offering
         _options.refuse_mixture(uds, host, port)
         if transport is None:
             if sys.stdin is not None and sys.stdin.isatty():
@@ -646,30 +591,33 @@ class Server:
         if transport == "stdio":
             # Before anything else: what is printed from here on must not reach the client.
             protocol = _streams.take_stdout() if stdout_fd is None else stdout_fd
-            start = _serving.stdio(
-                self._runtime(threads, debug), protocol, signals=True, on_started=on_started
-            )
+            runtime = offering.runtime(threads, debug)
+            start = _serving.stdio(runtime, protocol, signals=True, on_started=on_started)
         elif transport == "http":
+            runtime = offering.runtime(threads, debug)
             start = _serving.http(
-                self._runtime(threads, debug),
-                host=host,
-                port=port,
-                path=path,
-                allowed_hosts=allowed_hosts,
-                allowed_origins=allowed_origins,
-                legacy_sse=legacy_sse,
-                uds=None if uds is None else str(uds),
-                tls=_serving.tls_files(
-                    ssl_certfile, ssl_keyfile, ssl_keyfile_password, ssl_ca_certs
+                runtime,
+                http_options(
+                    host=host,
+                    port=port,
+                    path=path,
+                    allowed_hosts=allowed_hosts,
+                    allowed_origins=allowed_origins,
+                    legacy_sse=legacy_sse,
+                    uds=uds,
+                    ssl_certfile=ssl_certfile,
+                    ssl_keyfile=ssl_keyfile,
+                    ssl_keyfile_password=ssl_keyfile_password,
+                    ssl_ca_certs=ssl_ca_certs,
                 ),
                 worker=self._worker,
                 signals=True,
-                on_started=self._say if on_started is None else on_started,
+                on_started=on_started or (lambda url: _start_line.say(offering, url)),
             )
         else:
             raise _options.wrong_transport(transport)
-        self._loopless = self._lifespan is None and not self._runtime().has_coroutines
-        _serving.run(self._runtime(), start, self._lifespan)
+        offering.loopless = self._lifespan is None and not runtime.has_coroutines
+        _serving.run(runtime, start, self._lifespan)
 
     async def serve(
         self,
@@ -711,21 +659,28 @@ class Server:
             OSError: If the address cannot be bound, or the transport fails.
             RuntimeError: If the lifespan fails; what it raised is the cause.
         """
-        from . import _serving
+        from . import _serving, _start_line
+        from ._http_options import http_options
 
+        offering = self._offering
         _options.refuse_mixture(uds, host, port)
-        runtime = self._runtime()
+        runtime = offering.runtime()
         start = _serving.http(
             runtime,
-            host=host,
-            port=port,
-            path=path,
-            allowed_hosts=allowed_hosts,
-            allowed_origins=allowed_origins,
-            legacy_sse=legacy_sse,
-            uds=None if uds is None else str(uds),
-            tls=_serving.tls_files(ssl_certfile, ssl_keyfile, ssl_keyfile_password, ssl_ca_certs),
-            on_started=self._warn if on_started is None else on_started,
+            http_options(
+                host=host,
+                port=port,
+                path=path,
+                allowed_hosts=allowed_hosts,
+                allowed_origins=allowed_origins,
+                legacy_sse=legacy_sse,
+                uds=uds,
+                ssl_certfile=ssl_certfile,
+                ssl_keyfile=ssl_keyfile,
+                ssl_keyfile_password=ssl_keyfile_password,
+                ssl_ca_certs=ssl_ca_certs,
+            ),
+            on_started=on_started or (lambda url: _start_line.warn(offering, url)),
         )
         await _serving.serve(runtime, start, self._lifespan)
 
@@ -766,248 +721,11 @@ class Server:
             legacy_sse=legacy_sse,
         )
 
-    def _runtime(self, threads: int | None = None, debug: bool = False) -> Runtime:
-        """Give the frozen server, made at the first call."""
-        with self._making:
-            if self._made is not None:
-                if threads is not None or debug:
-                    raise ConfigurationError(
-                        f"Server {self.name!r} is in use already: give threads and debug to Server"
-                    )
-                return self._made
-            from ._snodo import Runtime
-
-            settings, components = self._freeze()
-            if threads is not None:
-                settings["threads"] = _options.count("threads", threads)
-            settings["debug"] = settings["debug"] or debug
-            self._made = Runtime(settings, components)
-            if self._made.feed is not None:
-                from . import _telemetry
-
-                self._untold = _telemetry.start(self._made.feed, self._made, self._instrument)
-            # A call that still runs when the interpreter is taken down would abort the process.
-            atexit.register(_end_threads, ref(self._made))
-            return self._made
-
-    def _listing(self) -> Runtime:
-        """Give a runtime that lists everything without asking any of the application's code.
-
-        A policy may need a principal, and a loop; so may what extensions put around requests.
-        """
-        if self._authorize is None and not self._extensions:
-            return self._runtime()
-        if self._bare is None:
-            from ._snodo import Runtime
-
-            settings, components = self._freeze()
-            settings |= {"authorize": None, "instrument": [], "metrics": False, "access_log": False}
-            settings["extensions"] = [one._replace(around=None) for one in self._extensions]
-            self._bare = Runtime(settings, components)
-        return self._bare
-
-    def _watch(self, metrics: bool, access_log: bool) -> None:
-        """Serve metrics and write access lines too, if these say so.
-
-        Raises:
-            ConfigurationError: If the server is in use already.
-        """
-        if (metrics and not self._metrics) or (access_log and not self._access_log):
-            if self._made is not None:
-                raise ConfigurationError(
-                    f"Server {self.name!r} is in use already: give metrics and access_log to Server"
-                )
-            self._metrics = self._metrics or metrics
-            self._access_log = self._access_log or access_log
-
     def _declare(self, kind: str, function: Any, options: dict[str, Any], frame: FrameType) -> Any:
-        self._refuse_frozen()
+        self._offering.refuse_frozen()
         from .decorators import declare
 
         declaration: Declaration = declare(kind, function, options, frame)
         assert declaration.spec is not None, "only a lone decorator leaves a method open"
-        self._components.register(kind, function, declaration.spec)
+        self._offering.components.register(kind, function, declaration.spec)
         return function
-
-    def _say(self, url: str) -> None:
-        _print(self._start_line(url))
-        self._warn(url)
-
-    def _warn(self, url: str) -> None:
-        """Warn of a URL that anybody may use."""
-        exposed = self._exposed(url)
-        if exposed is not None:
-            _print(f"warning: {exposed}")
-
-    def _exposed(self, url: str) -> str | None:
-        """Say what is dangerous about serving there, if anything is."""
-        if self._authenticate is not None or "://127." in url or "://[::1]" in url:
-            return None
-        if url.startswith("http://unix:") and url.count(":") > 2:  # a socket of this machine
-            return None
-        from urllib.parse import urlsplit
-
-        host = urlsplit(url).hostname
-        return (
-            f"{host} is reachable from other machines and nothing asks callers who they are: give"
-            " Server(authenticate=...), put a proxy that does in front, or bind 127.0.0.1"
-        )
-
-    def _start_line(self, url: str) -> str:
-        """Say what is served, and where."""
-        revisions = ", ".join(self._runtime().versions)
-        return f"{self.name} {self.version} on {url} (MCP {revisions}; {self._counts()})"
-
-    def _counts(self) -> str:
-        """Say how many components there are of each kind."""
-        counts = [(kind, len(self._components.table(kind))) for kind in KINDS]
-        return ", ".join(
-            f"{count} {kind}{'' if count == 1 else 's'}"
-            for kind, count in counts
-            if count or kind == "tool"
-        )
-
-    def _refuse_frozen(self) -> None:
-        if self._frozen:
-            raise ConfigurationError(
-                f"Server {self.name!r} is in use already: add everything before it is served, or"
-                " within `with server.changes() as changes:`"
-            )
-
-    def _freeze(self) -> tuple[dict[str, Any], dict[str, list[Any]]]:
-        """Let nothing be added any more, and give what the runtime is made of.
-
-        Settings, and the specs of each list: ``tools``, ``resources`` (templates among them) and
-        ``prompts``.
-        """
-        self._frozen = True
-        return self._settings(), self._offered(self._components)
-
-    def _replace(self, components: Components) -> None:
-        """Offer these components instead, from the next request on.
-
-        Raises:
-            ConfigurationError: If they cannot be offered together; then nothing has changed.
-        """
-        offered = self._offered(components)
-        if self._made is not None:
-            if self._loopless and _needs_loop(offered):
-                # It began to serve without coroutines, so nobody runs a loop.
-                from . import _serving
-
-                _serving._background_loop(self._made, None)
-                self._loopless = False
-            self._made.replace(offered)
-        self._components = components
-
-    def _offered(self, components: Components) -> dict[str, list[Any]]:
-        """Give the specs by list, tools held to the application's own validator if there is one."""
-        if self._composer is None and not self._middleware and not _has_middleware(components):
-            offered: dict[str, list[Any]] = {
-                f"{kind}s": [spec for _, spec in components.table(kind).values()] for kind in KINDS
-            }
-        else:
-            offered = self._composing().composed(components)
-        return {**offered, "tools": self._held(offered["tools"])}
-
-    def _composing(self) -> Composer:
-        """Give what puts middleware around components, made when there first is any."""
-        if self._composer is None:
-            from ._composing import Composer
-
-            self._composer = Composer(self._middleware)
-        return self._composer
-
-    def _settings(self) -> dict[str, Any]:
-        """Give the policies as plain values.
-
-        Caches are ``(ttl_ms, scope)``; times are seconds; secrets are ``(id or None, secret)``.
-        """
-        secrets = self._secrets
-        return {
-            "server_info": dict(self._info),
-            "instructions": self._instructions,
-            "validator": self._validator if isinstance(self._validator, str) else "custom",
-            "page_size": self._page_size,
-            **{name: (cache.ttl_ms, cache.scope) for name, cache in self._caches.items()},
-            "limits": dict(self._limits),
-            "timeout": self._timeout,
-            "threads": self._threads,
-            "debug": self._debug,
-            "protocols": list(self._protocols),
-            "subscriptions": self._source(),
-            "hub": self._hub(),
-            "secret": _options.environment_secrets() if secrets is None else secrets,
-            "heartbeat": self._heartbeat,
-            "authorize": self._authorize,
-            "conceal_refusals": self._conceal_refusals,
-            "authenticate": self._authenticate,
-            "extensions": self._extensions,
-            "instrument": self._instrument,
-            "metrics": self._metrics,
-            "access_log": self._access_log,
-        }
-
-    def _extended(self, extensions: Any) -> list[ExtensionSpec]:
-        if isinstance(extensions, (tuple, list)) and not extensions:
-            return []
-        from ._extension_spec import specs
-
-        return specs(extensions, self._protocols)
-
-    def _hub(self) -> Hub:
-        """Give the hub: the one the server was given, or its own, made when first asked for."""
-        from ._snodo import Hub
-
-        if isinstance(self._subscriptions, Hub):
-            return self._subscriptions
-        with _hubs:
-            if self._own_hub is None:
-                self._own_hub = Hub()
-        return self._own_hub
-
-    def _source(self) -> Any:
-        """Give what the events of subscriptions come from; None if there are no subscriptions."""
-        if isinstance(self._subscriptions, bool):
-            return self._hub() if self._subscriptions else None
-        return self._subscriptions
-
-    def _tell(self, lists: set[str]) -> None:
-        """Tell whoever listens that lists read otherwise."""
-        if self._made is not None:
-            for name in sorted(lists):
-                getattr(self._hub(), f"{name}_changed")()
-
-    def _specs(self) -> list[ToolSpec]:
-        """Give the tools as they were declared, held to the application's own validator."""
-        return self._held([spec for _, spec in self._components.tools.values()])
-
-    def _held(self, specs: list[ToolSpec]) -> list[ToolSpec]:
-        """Give tools that are held to the application's own validator if there is one."""
-        if isinstance(self._validator, str):
-            return specs
-        from ._validator import held
-
-        return [held(spec, self._validator) for spec in specs]
-
-
-def _print(text: str) -> None:
-    if sys.stderr is not None:  # where `print` would take standard output instead
-        print(f"snodo: {text}", file=sys.stderr, flush=True)
-
-
-def _has_middleware(components: Components) -> bool:
-    return any(spec.middleware for kind in KINDS for _, spec in components.table(kind).values())
-
-
-def _needs_loop(offered: dict[str, list[Any]]) -> bool:
-    specs = [spec for specs in offered.values() for spec in specs]
-    return any(
-        part.is_async for spec in specs for part in (spec, *getattr(spec, "completions", ()))
-    )
-
-
-def _end_threads(runtime: ref[Runtime]) -> None:
-    alive = runtime()
-    if alive is not None:
-        alive.end_threads(0.5)

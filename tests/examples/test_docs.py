@@ -53,10 +53,10 @@ def test_every_limit_is_tabled() -> None:
 
 
 def test_every_flag_is_tabled() -> None:
-    from snodo.cli import _SERVE_FLAGS
+    from snodo._flags import SERVE_FLAGS
 
     page = (ROOT / "docs/cli.md").read_text()
-    for flag in _SERVE_FLAGS:
+    for flag in SERVE_FLAGS:
         row = re.search(rf"^\| `{flag.flag}`.*$", page, re.MULTILINE)
         assert row, flag.flag
         assert f"`{flag.variable}`" in row[0], row[0]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from snodo import Server, cli
+from snodo._flags import SERVE_FLAGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 FUNCTIONS = ("run", "serve", "asgi")
@@ -71,7 +72,7 @@ def test_variables_and_defaults_are_those_of_the_flags() -> None:
         row[0].split("`")[1]: (row[1].split("`")[1], row[2])
         for row in rows("| flag | variable | default |")
     }
-    for flag in cli._SERVE_FLAGS:
+    for flag in SERVE_FLAGS:
         variable, default = described[flag.flag]
         assert variable == flag.variable
         if flag.default not in (None, False):

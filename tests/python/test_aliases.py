@@ -18,7 +18,7 @@ def read(hint: Any) -> tuple[dict[str, Any], Any]:
     tool.__annotations__["a"] = hint
     server = Server("test")
     server.tool(tool)
-    (spec,) = server._specs()
+    (spec,) = server._offering.tools()
     assert spec.slots is not None
     return json.loads(spec.definition)["inputSchema"], spec.slots[0].convert
 

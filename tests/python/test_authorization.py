@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from snodo import Cache, ConfigurationError, Context, Error, Server, auth
+from snodo import Cache, ConfigurationError, Context, Error, Server, _start_line, auth
 
 PREFIX = "io.modelcontextprotocol/"
 META = {PREFIX + "protocolVersion": "2026-07-28", PREFIX + "clientCapabilities": {}}
@@ -303,11 +303,11 @@ def test_nothing_of_this_is_imported_by_a_server_that_has_none_of_it() -> None:
 def test_a_server_that_asks_nobody_warns_where_others_reach_it(
     url: str, exposed: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Server("x")._warn(url)
+    _start_line.warn(Server("x")._offering, url)
     said = capsys.readouterr().err
     assert said.startswith("snodo: warning: ") is exposed
     assert said.count("\n") == int(exposed)
-    Server("x", authenticate=auth.bearer({"a": "b"}))._warn(url)
+    _start_line.warn(Server("x", authenticate=auth.bearer({"a": "b"}))._offering, url)
     assert capsys.readouterr().err == ""
 
 

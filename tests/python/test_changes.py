@@ -48,9 +48,9 @@ class Runtime:
 def serving(refusal: str | None = None) -> tuple[Server, Runtime]:
     server = Server("x")
     server.add(add, hello)
-    server._freeze()
+    server._offering.freeze()
     runtime = Runtime(refusal)
-    server._made = runtime  # type: ignore[assignment]
+    server._offering._made = runtime  # type: ignore[assignment]
     return server, runtime
 
 
@@ -63,7 +63,7 @@ def test_changes_are_put_in_place_together() -> None:
         assert changes.changed == set()
     assert runtime.offered == [{"tools": [], "resources": ["a"], "prompts": ["hello"]}]
     assert changes.changed == {"tools", "resources"}
-    assert server._counts() == "0 tools, 1 resource, 1 prompt"
+    assert server._offering.counts() == "0 tools, 1 resource, 1 prompt"
 
 
 def test_a_component_may_take_the_place_of_another() -> None:
@@ -105,7 +105,7 @@ def test_nothing_changes_when_anything_is_wrong(wrong: str) -> None:
         assert "there is no tool 'nothing' to remove; there are: add" in str(caught.value)
     assert runtime.offered == []
     assert changes.changed == set()
-    assert server._counts() == "1 tool, 1 prompt"
+    assert server._offering.counts() == "1 tool, 1 prompt"
 
 
 def test_changes_work_before_the_server_is_used() -> None:
@@ -114,7 +114,7 @@ def test_changes_work_before_the_server_is_used() -> None:
         changes.add(add)
     assert changes.changed == {"tools"}
     server.add(hello)
-    assert server._counts() == "1 tool, 1 prompt"
+    assert server._offering.counts() == "1 tool, 1 prompt"
 
 
 def test_a_block_is_used_once_and_from_within() -> None:

@@ -23,7 +23,7 @@ def completed(completer: Any) -> CompletionSpec:
     def prompt(a: str) -> str:
         return a
 
-    (spec,) = server._freeze()[1]["prompts"]
+    (spec,) = server._offering.freeze()[1]["prompts"]
     (completion,) = spec.completions
     assert completion.argument == "a"
     return completion
@@ -115,7 +115,7 @@ def test_parameters_that_list_their_values_complete_themselves() -> None:
     ) -> str:
         return ""
 
-    (spec,) = server._freeze()[1]["prompts"]
+    (spec,) = server._offering.freeze()[1]["prompts"]
     assert {c.argument: c.values for c in spec.completions} == {
         "a": ("x", "5", "true"),
         "b": ("p", "q"),
@@ -143,7 +143,7 @@ def test_completers_are_joined_to_what_was_declared_before() -> None:
     server.complete("item", "b")(lambda value: ["name"])
     server.complete(prompt, "b")(lambda value: ["function"])
     assert first("") == ["first"]
-    components = server._freeze()[1]
+    components = server._offering.freeze()[1]
     found = {
         completion.function("", {})[0]
         for kind in ("prompts", "resources")

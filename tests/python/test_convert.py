@@ -88,7 +88,7 @@ def slot_of(hint: Any, default: Any = ...) -> Slot:
         tool.__defaults__ = (default,)
     server = Server("test")
     server.tool(tool)
-    slots = server._specs()[0].slots
+    slots = server._offering.tools()[0].slots
     assert slots is not None
     return slots[0]
 

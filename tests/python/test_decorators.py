@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def only(server: Server) -> Any:
-    (spec,) = server._specs()
+    (spec,) = server._offering.tools()
     return spec
 
 
@@ -48,13 +48,13 @@ def test_with_and_without_parentheses() -> None:
     def c(x: int) -> int:
         return x
 
-    assert [spec.name for spec in server._specs()] == ["a", "b", "c.d"]
-    definition = json.loads(server._specs()[2].definition)
+    assert [spec.name for spec in server._offering.tools()] == ["a", "b", "c.d"]
+    definition = json.loads(server._offering.tools()[2].definition)
     assert definition["title"] == "C"
     assert definition["annotations"] == {"readOnlyHint": True}
-    assert server._specs()[2].timeout == 2.0
+    assert server._offering.tools()[2].timeout == 2.0
     assert a(1) == b(1) == c(1) == 1
-    assert json.loads(server._specs()[0].definition)["description"] == "Do a."
+    assert json.loads(server._offering.tools()[0].definition)["description"] == "Do a."
 
 
 def test_a_minimal_tool_lists_name_and_input_schema_alone() -> None:
@@ -121,7 +121,7 @@ def test_bound_methods_and_callable_objects() -> None:
     server.tool(Shop.made)
     server.tool(Shop.helped)
     server.tool(shop)
-    find, made, helped, call = server._specs()
+    find, made, helped, call = server._offering.tools()
     assert (find.name, made.name, helped.name, call.name) == ("find", "made", "helped", "Shop")
     assert find.function("q") == "s: q"
     assert names(find) == ["query"]
@@ -272,7 +272,7 @@ def test_duplicate_names_are_refused_and_the_same_tool_is_not() -> None:
 
     with pytest.raises(ConfigurationError, match=r'tool name "x" is already registered by .*first'):
         server.tool(name="x")(second)
-    assert len(server._specs()) == 1
+    assert len(server._offering.tools()) == 1
 
 
 def test_the_error_is_about_the_first_wrong_part() -> None:

@@ -137,8 +137,11 @@ def plain(x: int) -> int:
 def test_without_middleware_nothing_surrounds_a_component() -> None:
     server = Server("plain")
     server.tool(plain)
-    assert all(spec.wrapper is None for spec in server._offered(server._components)["tools"])
-    assert server._composer is None
+    assert all(
+        spec.wrapper is None
+        for spec in server._offering.offered(server._offering.components)["tools"]
+    )
+    assert server._offering._composer is None
 
 
 # Where state belongs

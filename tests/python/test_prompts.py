@@ -33,7 +33,7 @@ class Tone(enum.IntEnum):
 
 
 def specs(server: Server) -> dict[str, PromptSpec]:
-    return {spec.name: spec for spec in server._freeze()[1]["prompts"]}
+    return {spec.name: spec for spec in server._offering.freeze()[1]["prompts"]}
 
 
 def declared(function: Any, **options: Any) -> PromptSpec:

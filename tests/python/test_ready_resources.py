@@ -24,7 +24,7 @@ from snodo._signature import ResourceSpec
 def specs(*resources: Any) -> list[ResourceSpec]:
     server = Server("x")
     server.add(*resources, *resources)
-    return server._freeze()[1]["resources"]
+    return server._offering.freeze()[1]["resources"]
 
 
 def listed(spec: ResourceSpec) -> dict[str, Any]:

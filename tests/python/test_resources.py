@@ -36,7 +36,7 @@ class Size(enum.Enum):
 
 
 def specs(server: Server) -> dict[str, ResourceSpec]:
-    return {spec.name: spec for spec in server._freeze()[1]["resources"]}
+    return {spec.name: spec for spec in server._offering.freeze()[1]["resources"]}
 
 
 def only(server: Server) -> ResourceSpec:
@@ -359,7 +359,7 @@ def test_lone_functions_and_methods_are_added_later() -> None:
 
     server = Server("x")
     server.add(Store("a").get, everything, everything)
-    assert server._counts() == "1 tool, 2 resources, 1 prompt"
+    assert server._offering.counts() == "1 tool, 2 resources, 1 prompt"
     assert read(specs(server)["get"], key="b") == "ab"
     with pytest.raises(ConfigurationError, match="method without an instance"):
         Server("y").add(Store.get)

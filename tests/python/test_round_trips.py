@@ -92,7 +92,7 @@ def test_a_value_survives_the_way_to_json_and_back(data: st.DataObject) -> None:
     tool.__annotations__["a"] = hint
     server = Server("test")
     server.tool(tool)
-    (spec,) = server._specs()
+    (spec,) = server._offering.tools()
     assert spec.slots is not None
     (slot,) = spec.slots
     sent = json.loads(json.dumps(to_json(value)))

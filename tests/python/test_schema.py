@@ -192,7 +192,7 @@ def schema_of(hint: Any) -> dict[str, Any]:
     tool.__annotations__["a"] = hint
     server = Server("test")
     server.tool(tool)
-    schema = json.loads(server._specs()[0].definition)["inputSchema"]
+    schema = json.loads(server._offering.tools()[0].definition)["inputSchema"]
     assert isinstance(schema, dict)
     return schema
 
@@ -221,7 +221,7 @@ def test_a_recursive_type_alone_is_referred_to() -> None:
 def definition(function: Any, **options: Any) -> dict[str, Any]:
     server = Server("test")
     server.tool(**options)(function)
-    found = json.loads(server._specs()[0].definition)
+    found = json.loads(server._offering.tools()[0].definition)
     assert isinstance(found, dict)
     return found
 
@@ -402,7 +402,7 @@ def test_a_null_is_structured_only_where_the_output_schema_admits_it() -> None:
     server = Server("test")
     for function in (nullable, plain, nothing):
         server.tool(function)
-    assert [spec.output_null for spec in server._specs()] == [True, False, False]
+    assert [spec.output_null for spec in server._offering.tools()] == [True, False, False]
 
 
 def test_locally_defined_types_are_found() -> None:
@@ -434,4 +434,4 @@ def test_an_explicit_schema_is_published_verbatim_and_frozen() -> None:
     server.tool(input_schema=schema)(tool)
     before = json.dumps(schema, separators=(",", ":"))
     schema["type"] = "array"
-    assert f'"inputSchema":{before}'.encode() in server._specs()[0].definition
+    assert f'"inputSchema":{before}'.encode() in server._offering.tools()[0].definition

@@ -40,7 +40,7 @@ def test_options_become_plain_settings() -> None:
         secret=[("new", "n" * 32), b"o" * 32],
         heartbeat=5,
     )
-    assert server._settings() == {
+    assert server._offering.freeze()[0] == {
         "server_info": {
             "name": "shop",
             "version": "1.0.0",
@@ -132,14 +132,14 @@ def test_secrets_come_from_the_environment_where_none_are_given(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("SNODO_SECRET", f"{'n' * 32}, {'o' * 32},")
-    assert Server("x")._settings()["secret"] == [(None, b"n" * 32), (None, b"o" * 32)]
-    assert Server("x", secret="s" * 32)._settings()["secret"] == [(None, b"s" * 32)]
+    assert Server("x")._offering.freeze()[0]["secret"] == [(None, b"n" * 32), (None, b"o" * 32)]
+    assert Server("x", secret="s" * 32)._offering.freeze()[0]["secret"] == [(None, b"s" * 32)]
     monkeypatch.setenv("SNODO_SECRET", "short")
     with pytest.raises(ConfigurationError, match="SNODO_SECRET requires at least 32 bytes") as said:
-        Server("x")._settings()
+        Server("x")._offering.freeze()[0]
     assert "short" not in str(said.value)
     monkeypatch.delenv("SNODO_SECRET")
-    assert Server("x")._settings()["secret"] == []
+    assert Server("x")._offering.freeze()[0]["secret"] == []
 
 
 @pytest.mark.parametrize("empty", ["", " ", ","])
@@ -148,8 +148,8 @@ def test_a_variable_for_secrets_that_is_empty_is_a_mistake(
 ) -> None:
     monkeypatch.setenv("SNODO_SECRET", empty)
     with pytest.raises(ConfigurationError, match="SNODO_SECRET is set but empty: give it a secret"):
-        Server("x")._settings()
-    assert Server("x", secret="s" * 32)._settings()["secret"] == [(None, b"s" * 32)]
+        Server("x")._offering.freeze()[0]
+    assert Server("x", secret="s" * 32)._offering.freeze()[0]["secret"] == [(None, b"s" * 32)]
 
 
 class NoListen(Source):
@@ -198,7 +198,7 @@ def test_a_source_may_give_any_asynchronous_iterator() -> None:
             return Fussy().listen(filter, context)
 
     source = Made()
-    assert Server("x", subscriptions=source)._settings()["subscriptions"] is source
+    assert Server("x", subscriptions=source)._offering.freeze()[0]["subscriptions"] is source
 
 
 @pytest.mark.parametrize("options", [{"ttl_ms": -1}, {"ttl_ms": True}, {"scope": "shared"}])
@@ -209,7 +209,7 @@ def test_a_wrong_cache_policy_is_refused(options: dict[str, Any]) -> None:
 
 def test_nothing_is_added_to_a_server_in_use() -> None:
     server = Server("x")
-    server._freeze()
+    server._offering.freeze()
 
     def tool() -> None: ...
 
@@ -246,8 +246,8 @@ def test_a_validator_of_the_application_is_asked(answer: Any, accepted: bool) ->
     def tool(x: int) -> int:
         return x
 
-    (spec,) = server._specs()
-    assert server._settings()["validator"] == "custom"
+    (spec,) = server._offering.tools()
+    assert server._offering.freeze()[0]["validator"] == "custom"
     assert spec.check_arguments is not None
     assert spec.check_output is not None
     assert spec.check_arguments({}) is accepted
@@ -260,7 +260,7 @@ def test_a_broken_validator_raises() -> None:
     @server.tool
     def tool(x: int) -> None: ...
 
-    check = server._specs()[0].check_arguments
+    check = server._offering.tools()[0].check_arguments
     assert check is not None
     with pytest.raises(RuntimeError):
         check({})

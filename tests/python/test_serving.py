@@ -58,7 +58,7 @@ def test_threads_that_ask_first_at_once_share_one_lifespan() -> None:
     async def ask() -> str:
         return "done"
 
-    server._runtime()
+    server._offering.runtime()
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(server.handle, [call("ask")] * 8))
     assert begun == 1
@@ -140,7 +140,7 @@ def test_a_state_may_look_at_the_state_when_it_goes() -> None:
             def __del__(self):
                 print("after it:", contexts[0].state)
 
-        runtime = server._runtime()
+        runtime = server._offering.runtime()
         runtime.set_state(Last())
         runtime.set_state(5)
         """

@@ -154,7 +154,7 @@ def test_a_slow_sink_loses_events_in_pairs_and_is_told_how_many(
 
     server = adder(instrument=[slow])
     ping = json.dumps(request("tools/list")).encode()
-    runtime = server._runtime()
+    runtime = server._offering.runtime()
     for _ in range(4000):
         runtime.handle(ping)
     go.set()

@@ -28,7 +28,7 @@ class Version(snodo.Tool):
 def test_a_class_is_listed_with_its_own_parts() -> None:
     server = Server("test")
     server.add(Version, Version)
-    (spec,) = server._specs()
+    (spec,) = server._offering.tools()
     assert spec.slots is None
     assert spec.function({}, None) == {"version": "1.2.3"}
     assert json.loads(spec.definition) == {
@@ -51,7 +51,7 @@ def test_instances_carry_their_own_parts_and_may_be_async() -> None:
     server = Server("test")
     one = Echo("one")
     server.add(one, Echo("two"), one)
-    first, second = server._specs()
+    first, second = server._offering.tools()
     assert (first.name, second.name, first.is_async) == ("one", "two", True)
     assert asyncio.run(second.function({}, None)) == "two"
     with pytest.raises(ConfigurationError, match="add an instance"):
@@ -93,7 +93,7 @@ def test_hand_written_classes_are_checked_at_registration() -> None:
 
     server = Server("test")
     server.add(Fine())
-    assert json.loads(server._specs()[0].definition) == {
+    assert json.loads(server._offering.tools()[0].definition) == {
         "name": "fine",
         "inputSchema": {"type": "object"},
     }

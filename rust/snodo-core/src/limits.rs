@@ -101,9 +101,10 @@ pub const PEER_VALUES: usize = 64;
 /// Questions to one initialize-era client that wait for its answers. More: the call that asks fails.
 pub const QUESTIONS_PENDING: usize = 256;
 
-/// Bytes of events that are kept although their stream is over, in all sessions together: a connection
-/// can be lost with the last event still on its way. More: the oldest streams are forgotten.
-pub const REPLAY_BYTES_OVER: usize = 64 << 20;
+/// Bytes of events that are kept for clients which come back, in all sessions together. More: of the
+/// streams that are over the oldest are forgotten, and where open ones keep more than half of it, who
+/// keeps one more forgets its oldest events but the newest of each stream.
+pub const REPLAY_BYTES_TOTAL: usize = 64 << 20;
 
 /// Combinations of method, outcome and component that metrics tell apart. More: counted as one
 /// component, as every one of them takes memory for good.

@@ -124,15 +124,15 @@ imported!(
 );
 imported!(
     /// `awaited(pending)`: a coroutine that gives what is pending.
-    awaited: PyAny = "snodo._actor", "awaited"
+    awaited: PyAny = "snodo._doors", "awaited"
 );
 imported!(
     /// `get` of the variable that tells which message of an actor is being handled.
-    handling: PyAny = "snodo._actor", "_handling"
+    handling: PyAny = "snodo._lives", "_handling"
 );
 imported!(
     /// `set` of that variable.
-    set_handling: PyAny = "snodo._actor", "_set_handling"
+    set_handling: PyAny = "snodo._lives", "_set_handling"
 );
 imported!(
     /// The running loop of this thread, or `None`.

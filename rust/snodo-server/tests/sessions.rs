@@ -380,6 +380,34 @@ async fn a_lost_connection_cancels_nothing_and_the_stream_is_resumed() {
 }
 
 #[tokio::test]
+async fn a_stream_is_read_by_one_connection_and_the_newest_has_it() {
+    let (server, mut held, _) = start();
+    let client = server.session(NEWEST).await;
+    let calling = tokio::spawn({
+        let client = client.clone();
+        async move { client.post(&followed("1", "hold")).await }
+    });
+    let (_call, reply) = held.next().await;
+    let voice = reply.voice().expect("a voice");
+    voice.say(progress(1));
+    let mut first = calling.await.expect("no panic");
+    first.event().await;
+    let seen = first.event().await;
+    let mut second = client.resume(seen.id()).await;
+    assert_eq!(first.next().await, None);
+    assert!(!reply.is_cancelled());
+    voice.say(progress(2));
+    let told = second.event().await;
+    assert!(told.data().contains(r#""progress":2"#), "{told:?}");
+    let mut third = client.resume(told.id()).await;
+    assert_eq!(second.next().await, None);
+    reply.send(text("done"));
+    let last = third.event().await;
+    assert!(last.data().contains(r#""text":"done""#), "{last:?}");
+    assert_eq!(third.next().await, None);
+}
+
+#[tokio::test]
 async fn a_call_without_a_session_runs_to_its_end() {
     let (server, mut held, _) = start();
     let mut client = server.client();

@@ -6,17 +6,18 @@ mod changes;
 pub(crate) mod key;
 pub(crate) mod replay;
 mod store;
+pub(crate) mod total;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context as Task, Waker};
 use std::time::Duration;
 
 use snodo_core::context::Arrival;
 use snodo_core::envelope::Id;
 use snodo_core::json::Json;
-use snodo_core::limits::{FILTER_BYTES, FILTER_URIS, Limits, REPLAY_BYTES_OVER};
+use snodo_core::limits::{FILTER_BYTES, FILTER_URIS, Limits, REPLAY_BYTES_TOTAL};
 use snodo_core::notice::Level;
 use snodo_core::peer::Peer;
 use snodo_core::pipeline::{Change, Reply};
@@ -30,6 +31,7 @@ pub use store::{Store, Use, Used};
 use crate::cancel::{CancelToken, Reason};
 use crate::session::asked::Asked;
 use crate::session::replay::Replay;
+use crate::session::total::Total;
 
 /// One client. An idle one takes less than 2 KB, what it said of itself included.
 pub struct Session {
@@ -316,14 +318,8 @@ impl Drop for Cancellable {
 #[derive(Debug)]
 pub struct Sessions {
     store: Store<Session>,
-    sent: Mutex<Sent>,
-}
-
-/// The streams that have been sent as a whole, oldest first.
-#[derive(Debug, Default)]
-struct Sent {
-    streams: VecDeque<(Weak<Session>, u64, usize)>,
-    bytes: usize,
+    /// What their streams keep.
+    pub(crate) total: Arc<Total>,
 }
 
 impl Sessions {
@@ -331,7 +327,7 @@ impl Sessions {
     pub fn new(limits: &Limits, worker: Option<u8>) -> Self {
         Self {
             store: Store::new(limits.sessions, limits.session_idle).of_worker(worker),
-            sent: Mutex::default(),
+            total: Arc::new(Total::new(REPLAY_BYTES_TOTAL)),
         }
     }
 
@@ -359,31 +355,6 @@ impl Sessions {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.store.is_empty()
-    }
-
-    /// A stream is over. It is kept on, as nobody knows what of it arrived, until there
-    /// are too many such streams.
-    pub(crate) fn over(&self, session: &Arc<Session>, stream: u64, bytes: usize) {
-        /// What a stream costs besides its bytes.
-        const TRACK: usize = 256;
-        let mut sent = lock(&self.sent);
-        let size = bytes + TRACK;
-        sent.streams
-            .push_back((Arc::downgrade(session), stream, size));
-        sent.bytes += size;
-        let mut gone = Vec::new();
-        while sent.bytes > REPLAY_BYTES_OVER
-            && let Some((session, stream, size)) = sent.streams.pop_front()
-        {
-            sent.bytes -= size;
-            gone.push((session, stream));
-        }
-        drop(sent);
-        for (session, stream) in gone {
-            if let Some(session) = session.upgrade() {
-                session.replay().close(stream);
-            }
-        }
     }
 }
 

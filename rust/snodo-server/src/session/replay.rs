@@ -5,9 +5,15 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 use std::task::{Context as Task, Poll, Waker};
 
 use bytes::Bytes;
+
+use crate::session::total::Total;
+
+/// What a stream costs besides its bytes.
+const TRACK: usize = 256;
 
 /// Where in which stream an event stands. Written `<stream>-<place>`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +51,8 @@ pub(crate) struct Replay {
     standing: Option<u64>,
     events: usize,
     bytes: usize,
+    /// Of all sessions; `None` before the first stream.
+    total: Option<Arc<Total>>,
 }
 
 /// One stream.
@@ -56,9 +64,24 @@ struct Track {
     /// The newest of those that came.
     events: VecDeque<Bytes>,
     over: bool,
-    /// Who reads it: only the newest reader does.
+    /// Who reads it: only the newest reader does. 0: the connection that it began on.
     reader: u64,
     waiting: Option<Waker>,
+}
+
+impl Track {
+    fn bytes(&self) -> usize {
+        self.events.iter().map(Bytes::len).sum()
+    }
+}
+
+/// What became of an event that was to be kept.
+pub(crate) struct Recorded {
+    pub(crate) id: EventId,
+    /// Whether a later reader reads the stream, and not the connection that it began on.
+    pub(crate) overtaken: bool,
+    /// Who waits for it.
+    pub(crate) waiting: Option<Waker>,
 }
 
 /// What the reader of a stream finds.
@@ -71,8 +94,9 @@ pub(crate) enum Found {
 }
 
 impl Replay {
-    /// A new stream.
-    pub(crate) fn open(&mut self) -> u64 {
+    /// A new stream, of a server whose sessions keep this much.
+    pub(crate) fn open(&mut self, total: &Arc<Total>) -> u64 {
+        self.total.get_or_insert_with(|| total.clone()).add(TRACK);
         self.opened += 1;
         self.tracks.push_back(Track {
             stream: self.opened,
@@ -86,11 +110,11 @@ impl Replay {
     }
 
     /// The stream that belongs to no request: there is one, which goes on however often it is opened.
-    pub(crate) fn standing(&mut self) -> u64 {
+    pub(crate) fn standing(&mut self, total: &Arc<Total>) -> u64 {
         if let Some(standing) = self.standing {
             return standing;
         }
-        let standing = self.open();
+        let standing = self.open(total);
         self.standing = Some(standing);
         standing
     }
@@ -100,41 +124,63 @@ impl Replay {
         self.standing == Some(stream)
     }
 
-    /// Keeps an event, at the price of the oldest ones if there are too many. Gives its id, and who
-    /// waits for it.
-    pub(crate) fn record(
-        &mut self,
-        stream: u64,
-        message: Bytes,
-        bounds: Bounds,
-    ) -> (EventId, Option<Waker>) {
-        let Some(track) = self.track(stream) else {
-            return (EventId { stream, place: 0 }, None); // it has been closed meanwhile
-        };
-        let id = EventId {
-            stream,
-            place: track.next,
-        };
-        track.next += 1;
+    /// Keeps an event, at the price of the oldest ones if there are too many.
+    pub(crate) fn record(&mut self, stream: u64, message: Bytes, bounds: Bounds) -> Recorded {
         let size = message.len();
+        let Some(track) = self.track(stream) else {
+            // It has been closed meanwhile.
+            return Recorded {
+                id: EventId { stream, place: 0 },
+                overtaken: false,
+                waiting: None,
+            };
+        };
+        let place = track.next;
+        track.next += 1;
         track.events.push_back(message);
-        let waiting = track.waiting.take();
+        let overtaken = track.reader > 0;
+        let waiting = track.waiting.take_if(|_| overtaken);
         self.events += 1;
         self.bytes += size;
+        if let Some(total) = &self.total {
+            total.add(size);
+        }
         while (self.events > bounds.events || self.bytes > bounds.bytes) && self.forget_one(stream)
         {
         }
-        (id, waiting)
+        Recorded {
+            id: EventId { stream, place },
+            overtaken,
+            waiting,
+        }
     }
 
-    /// No more events come. Gives the bytes there are, and who waits for more.
-    pub(crate) fn end(&mut self, stream: u64) -> (usize, Option<Waker>) {
-        let Some(track) = self.track(stream) else {
-            return (0, None);
-        };
+    /// No more events come. Gives who waits for more.
+    pub(crate) fn end(&mut self, stream: u64) -> Option<Waker> {
+        let total = self.total.clone();
+        let track = self.track(stream)?;
         track.over = true;
-        let bytes = track.events.iter().map(Bytes::len).sum();
-        (bytes, track.waiting.take())
+        if let Some(total) = total {
+            total.finish(TRACK + track.bytes());
+        }
+        track.waiting.take()
+    }
+
+    /// Whether this stream is kept.
+    pub(crate) fn has(&self, stream: u64) -> bool {
+        self.tracks.iter().any(|track| track.stream == stream)
+    }
+
+    /// Whether a later reader reads this stream, and not the connection that it began on, which is woken
+    /// when there is one.
+    pub(crate) fn is_overtaken(&mut self, stream: u64, task: &Task<'_>) -> bool {
+        let Some(track) = self.track(stream) else {
+            return false;
+        };
+        if track.reader == 0 {
+            track.waiting = Some(task.waker().clone());
+        }
+        track.reader > 0
     }
 
     /// Begins to read after an event. Whoever read before reads no more, and is given to be told so.
@@ -171,24 +217,29 @@ impl Replay {
         Poll::Pending
     }
 
-    /// Forgets a stream. Gives the bytes it had.
-    pub(crate) fn close(&mut self, stream: u64) -> usize {
+    /// Forgets a stream.
+    pub(crate) fn close(&mut self, stream: u64) {
         let Some(at) = self.tracks.iter().position(|track| track.stream == stream) else {
-            return 0;
+            return;
         };
-        let events = self.tracks.remove(at).map_or_else(VecDeque::new, |track| {
-            if let Some(waiting) = track.waiting {
-                waiting.wake();
+        if let Some(track) = self.tracks.remove(at) {
+            let bytes = track.bytes();
+            self.events -= track.events.len();
+            self.bytes -= bytes;
+            if let Some(total) = &self.total {
+                total.sub(TRACK + bytes, track.over);
             }
-            track.events
-        });
-        let bytes = events.iter().map(Bytes::len).sum();
-        self.events -= events.len();
-        self.bytes -= bytes;
+            track.waiting.into_iter().for_each(Waker::wake);
+        }
         if self.tracks.is_empty() {
             self.tracks = VecDeque::new(); // an idle session keeps nothing
         }
-        bytes
+    }
+
+    /// Forgets of its open streams what may be, the oldest first, while those of all sessions keep too
+    /// much.
+    pub(crate) fn shrink(&mut self) {
+        while self.total.as_ref().is_some_and(|total| total.is_full()) && self.forget_event() {}
     }
 
     /// Forgets the oldest event that may be, of the oldest streams first. The newest of each stream
@@ -205,19 +256,36 @@ impl Replay {
             self.close(stream);
             return true;
         }
-        let long = |track: &&mut Track| track.events.len() > 1;
+        self.forget_event()
+    }
+
+    fn forget_event(&mut self) -> bool {
+        let long = |track: &&mut Track| track.events.len() > 1 && !track.over;
         let Some(track) = self.tracks.iter_mut().find(long) else {
             return false;
         };
         if let Some(event) = track.events.pop_front() {
             self.events -= 1;
             self.bytes -= event.len();
+            if let Some(total) = &self.total {
+                total.sub(event.len(), false);
+            }
         }
         true
     }
 
     fn track(&mut self, stream: u64) -> Option<&mut Track> {
         self.tracks.iter_mut().find(|track| track.stream == stream)
+    }
+}
+
+impl Drop for Replay {
+    fn drop(&mut self) {
+        if let Some(total) = &self.total {
+            for track in &self.tracks {
+                total.sub(TRACK + track.bytes(), track.over);
+            }
+        }
     }
 }
 
@@ -230,6 +298,9 @@ pub(crate) struct Bounds {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    use std::task::Wake;
+
     use super::*;
 
     const WIDE: Bounds = Bounds {
@@ -239,7 +310,11 @@ mod tests {
 
     fn say(replay: &mut Replay, stream: u64, text: &str, bounds: Bounds) -> String {
         let message = Bytes::copy_from_slice(text.as_bytes());
-        replay.record(stream, message, bounds).0.to_string()
+        replay.record(stream, message, bounds).id.to_string()
+    }
+
+    fn open(replay: &mut Replay) -> u64 {
+        replay.open(&Arc::new(Total::new(1 << 20)))
     }
 
     fn is_there(replay: &mut Replay, after: &str) -> bool {
@@ -281,7 +356,7 @@ mod tests {
     #[test]
     fn a_reader_hears_the_rest_of_its_stream_and_of_no_other() {
         let mut replay = Replay::default();
-        let (one, two) = (replay.open(), replay.open());
+        let (one, two) = (open(&mut replay), open(&mut replay));
         assert_eq!(say(&mut replay, one, "a", WIDE), "1-1");
         assert_eq!(say(&mut replay, two, "x", WIDE), "2-1");
         assert_eq!(say(&mut replay, one, "b", WIDE), "1-2");
@@ -301,7 +376,7 @@ mod tests {
     #[test]
     fn the_newest_reader_is_the_only_one() {
         let mut replay = Replay::default();
-        let stream = replay.open();
+        let stream = open(&mut replay);
         let start = EventId { stream, place: 0 };
         let (before, _) = replay.read(start).expect("it is there");
         let (now, _) = replay.read(start).expect("it is there");
@@ -312,13 +387,43 @@ mod tests {
     }
 
     #[test]
+    fn whoever_began_to_read_is_woken_by_a_later_reader_and_reads_no_more() {
+        struct Woken(AtomicUsize);
+        impl Wake for Woken {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Relaxed);
+            }
+        }
+        let woken = Arc::new(Woken(AtomicUsize::new(0)));
+        let waker = Waker::from(woken.clone());
+        let task = Task::from_waker(&waker);
+        let mut replay = Replay::default();
+        let stream = open(&mut replay);
+        assert!(!replay.is_overtaken(stream, &task));
+        let message = Bytes::from_static(b"a");
+        let recorded = replay.record(stream, message.clone(), WIDE);
+        assert!(!recorded.overtaken);
+        assert!(recorded.waiting.is_none(), "it has written that itself");
+        let after = recorded.id;
+        let (reader, before) = replay.read(after).expect("it is there");
+        before.expect("it waits").wake();
+        assert_eq!(woken.0.load(Relaxed), 1);
+        assert!(replay.is_overtaken(stream, &task));
+        assert!(replay.poll(after, reader, &task).is_pending());
+        let recorded = replay.record(stream, message, WIDE);
+        assert!(recorded.overtaken);
+        assert!(recorded.waiting.is_some(), "who reads it now");
+        assert!(!replay.is_overtaken(9, &task), "there is no such stream");
+    }
+
+    #[test]
     fn the_oldest_events_are_forgotten_and_never_a_last_one() {
         let tight = Bounds {
             events: 3,
             bytes: 10,
         };
         let mut replay = Replay::default();
-        let (done, running) = (replay.open(), replay.open());
+        let (done, running) = (open(&mut replay), open(&mut replay));
         say(&mut replay, done, "answer", tight);
         replay.end(done);
         for text in ["a", "b", "c"] {

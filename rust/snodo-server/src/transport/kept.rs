@@ -6,7 +6,7 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use snodo_core::pipeline::Answer;
 use tokio::time::timeout;
 
 use crate::said::{Said, Speech};
-use crate::session::replay::{Bounds, EventId, Found};
+use crate::session::replay::{Bounds, EventId, Found, Recorded};
 use crate::session::{Cancellable, Changes, Session, Sessions, Used};
 use crate::transport::connection::Life;
 use crate::transport::loose::Loose;
@@ -74,22 +74,28 @@ impl<S: Speech> Kept<S> {
             priming(EventId { stream, place }, &mut frame);
         }
         match said {
-            Some(said) => self.write(said, &mut frame),
+            Some(said) => {
+                self.write(said, &mut frame);
+            }
             None if frame.is_empty() => frame.extend_from_slice(COMMENT),
             None => {}
         }
         First::Stream(Events::new(self, frame, life, quiet))
     }
 
-    fn write(&self, said: Said, frame: &mut Vec<u8>) {
+    /// False: it is for somebody else to read.
+    fn write(&self, said: Said, frame: &mut Vec<u8>) -> bool {
         let message = text(said);
-        match &self.track {
-            Some(track) => {
-                let message = Bytes::from(message);
-                numbered(track.record(message.clone()), &message, frame);
-            }
-            None => event(&message, frame),
+        let Some(track) = &self.track else {
+            event(&message, frame);
+            return true;
+        };
+        let message = Bytes::from(message);
+        let id = track.record(message.clone());
+        if let Some(id) = id {
+            numbered(id, &message, frame);
         }
+        id.is_some()
     }
 }
 
@@ -109,12 +115,15 @@ impl<S: Speech> Stream for Kept<S> {
 }
 
 impl<S: Speech> Script for Kept<S> {
+    /// Ends where the client has come back for the rest on another connection: "the server MUST send each
+    /// of its JSON-RPC messages on only one of the connected streams".
     fn poll_event(&mut self, task: &mut Context<'_>, frame: &mut Vec<u8>) -> Poll<bool> {
+        if self.track.as_ref().is_some_and(|it| it.is_overtaken(task)) {
+            return Poll::Ready(false);
+        }
         self.poll_next_unpin(task).map(|said| {
-            if let Some(said) = said {
-                self.write(said, frame);
-            }
-            self.speech.is_some()
+            let is_read = said.is_none_or(|said| self.write(said, frame));
+            is_read && self.speech.is_some()
         })
     }
 
@@ -167,18 +176,30 @@ impl Record {
     }
 
     fn open(self) -> Track {
-        let stream = self.session.replay().open();
+        let stream = self.session.replay().open(&self.sessions.total);
         Track {
             record: self,
             stream,
         }
     }
 
+    /// The stream of the session that belongs to no request.
+    pub(crate) fn standing(&self) -> u64 {
+        self.session.replay().standing(&self.sessions.total)
+    }
+
+    fn record(&self, stream: u64, message: Bytes) -> Recorded {
+        let mut recorded = self.session.replay().record(stream, message, self.bounds);
+        recorded.waiting.take().into_iter().for_each(Waker::wake);
+        self.sessions.total.make_room(&self.session);
+        recorded
+    }
+
     /// What a client that comes back hears after the last event it saw. `None`: nothing is known of
     /// its stream any more.
     pub(crate) fn resume(self, after: EventId) -> Option<Again> {
         let (reader, before) = self.session.replay().read(after)?;
-        before.into_iter().for_each(std::task::Waker::wake);
+        before.into_iter().for_each(Waker::wake);
         Some(Again {
             session: self.session,
             after,
@@ -194,12 +215,15 @@ struct Track {
 }
 
 impl Track {
-    fn record(&self, message: Bytes) -> EventId {
+    /// `None`: another connection reads it by now.
+    fn record(&self, message: Bytes) -> Option<EventId> {
+        let recorded = self.record.record(self.stream, message);
+        (!recorded.overtaken).then_some(recorded.id)
+    }
+
+    fn is_overtaken(&self, task: &Context<'_>) -> bool {
         let mut replay = self.record.session.replay();
-        let (id, waiting) = replay.record(self.stream, message, self.record.bounds);
-        drop(replay);
-        waiting.into_iter().for_each(std::task::Waker::wake);
-        id
+        replay.is_overtaken(self.stream, task)
     }
 }
 
@@ -208,9 +232,10 @@ impl Drop for Track {
         let Record {
             sessions, session, ..
         } = &self.record;
-        let (bytes, waiting) = session.replay().end(self.stream);
-        waiting.into_iter().for_each(std::task::Waker::wake);
-        sessions.over(session, self.stream, bytes);
+        let waiting = session.replay().end(self.stream);
+        waiting.into_iter().for_each(Waker::wake);
+        sessions.total.over(session, self.stream);
+        sessions.total.make_room(session);
     }
 }
 
@@ -293,9 +318,7 @@ impl Script for Standing {
         self.changes.poll_next_unpin(task).map(|said| {
             let Some(said) = said else { return false };
             let message = Bytes::from(text(said));
-            let mut replay = self.record.session.replay();
-            let (id, _) = replay.record(self.stream, message.clone(), self.record.bounds);
-            drop(replay);
+            let Recorded { id, .. } = self.record.record(self.stream, message.clone());
             numbered(id, &message, frame);
             true
         })

@@ -271,7 +271,7 @@ impl Endpoint {
         changes.opened().await;
         // Sent at once, so that the client knows that it is heard from here on.
         let frame = COMMENT.to_vec();
-        let standing = session.replay().standing();
+        let standing = record.standing();
         let script = Standing::new(changes, record, standing, after);
         Events::new(script, frame, life, quiet).respond()
     }
