@@ -162,7 +162,7 @@ class StdioSession(ProcessSession):
         return self.server.log()
 
     def wait_for_log(self, text: str) -> str:
-        return self.server.wait_for_log(text, 5)
+        return self.server.wait_for_log(text)
 
     def close(self) -> None:
         self.server.close()

@@ -670,7 +670,7 @@ def test_a_stuck_standard_error_costs_log_lines_and_never_waits() -> None:
     began = time.monotonic()
     for _ in range(5000):
         handler.say("x" * 1000)
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
     # Once somebody reads again, the loss is told.
     received = b""
     while b"log lines dropped" not in received:

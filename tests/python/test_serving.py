@@ -196,7 +196,7 @@ def test_a_server_runs_in_a_thread_and_leaves_signals_alone() -> None:
     threading.Thread(
         target=server.run, args=["http"], kwargs={"port": 0, "on_started": on_started}, daemon=True
     ).start()
-    assert started.wait(5)
+    assert started.wait(20)
     assert "result" in post(found[0], request("server/discover"))
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -283,9 +283,9 @@ def test_calls_are_gone_before_the_lifespan_ends() -> None:
             started.set()
 
         serving = asyncio.create_task(server.serve(port=0, on_started=on_started))
-        await asyncio.wait_for(started.wait(), 5)
+        await asyncio.wait_for(started.wait(), 20)
         asking = asyncio.create_task(asyncio.to_thread(post, found[0], call("hold")))
-        await asyncio.wait_for(begun.wait(), 5)
+        await asyncio.wait_for(begun.wait(), 20)
         serving.cancel()
         with pytest.raises(asyncio.CancelledError):
             await serving
@@ -313,7 +313,7 @@ def test_the_users_own_signal_handlers_run_while_serving(
     server = HttpServer(write_app(SIGNALLED))
     try:
         server.signal(signal.SIGUSR1)
-        server.wait_for_log("told", timeout=3)
+        server.wait_for_log("told")
     finally:
         server.close()
 
@@ -339,8 +339,7 @@ def test_a_lifespan_has_the_time_that_draining_leaves(write_app: Callable[[str],
     server = HttpServer(write_app(SLOW_END))
     try:
         server.signal(signal.SIGTERM)
-        assert server.wait(5) == 0
-        server._reader.join(5)
+        assert server.wait(20) == 0
         assert "closed" in server.log()
     finally:
         server.close()
@@ -358,7 +357,7 @@ server = Server("blocks", version="1.0.0")
 @server.tool
 def block() -> str:
     print("block begins", file=sys.stderr, flush=True)
-    time.sleep(20)
+    time.sleep(60)
     return "done"
 """
 
@@ -375,7 +374,7 @@ def test_ctrl_c_ends_a_call_from_the_shell(write_app: Callable[[str], Path]) -> 
         assert process.stderr is not None
         assert process.stderr.readline() == b"block begins\n"
         os.kill(process.pid, signal.SIGINT)
-        assert process.wait(3) == 130
+        assert process.wait(10) == 130
     finally:
         process.kill()
         process.wait(5)

@@ -55,7 +55,7 @@ class Sink:
 
 def wait(what: Callable[[], Any]) -> Any:
     """What it gives, once that is something."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 20
     while not (found := what()):
         assert time.monotonic() < end, "it never came"
         time.sleep(0.01)
@@ -401,8 +401,9 @@ def test_the_span_is_current_around_the_handler(collected: Collected) -> None:
         if span.parent:
             outer = by_id[span.parent.span_id]
             assert span.context.trace_id == outer.context.trace_id
-            assert outer.start_time <= span.start_time + 1000
-            assert span.end_time <= outer.end_time + 1000
+            # A clock that is being set runs a little differently from one that counts.
+            assert outer.start_time <= span.start_time + 10_000_000
+            assert span.end_time <= outer.end_time + 10_000_000
 
 
 def test_the_parent_is_what_the_client_says(collected: Collected) -> None:
@@ -497,11 +498,9 @@ def test_a_call_out_of_time_has_one_span(collected: Collected) -> None:
     (span,) = collected.finished(1)
     go.set()
     assert span.attributes["error.type"] == "-32603"
-    time.sleep(0.05)
+    sink = collected.sink
+    wait(lambda: not sink._open and not sink._late and not sink._arrived)
     assert len(collected.finished(1)) == 1
-    assert not collected.sink._open
-    assert not collected.sink._late
-    assert not collected.sink._arrived
 
 
 def test_many_calls_at_once_have_one_span_each(collected: Collected) -> None:
@@ -527,7 +526,7 @@ def test_many_calls_at_once_have_one_span_each(collected: Collected) -> None:
         thread.join(30)
     spans = collected.finished(200)
     assert len({span.context.span_id for span in spans}) == 200
-    assert not collected.sink._open
+    wait(lambda: not collected.sink._open)
 
 
 def test_a_tracer_that_fails_changes_nothing(
