@@ -99,6 +99,8 @@ def _spec(extension: Any) -> ExtensionSpec:
     keys = _names(extension, "filter_keys")
     _check_pair(extension, bool(keys))
     operations = extension.operations
+    if operations is not None and not _overrides(extension, "around"):
+        raise _wrong(extension, "operations needs around(), which is around them")
     advertise: object = extension.advertise
     if not isinstance(advertise, bool):
         raise _wrong(extension, "advertise must be a boolean")

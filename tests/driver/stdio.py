@@ -166,6 +166,8 @@ class StdioSession(ProcessSession):
 
     def close(self) -> None:
         self.server.close()
+        # A second answer to a request, or one to none.
+        assert not self._answers, f"nobody waited for {self._answers}"
 
 
 def belongs(message: dict[str, Any], request: dict[str, Any]) -> bool:
