@@ -521,9 +521,9 @@ class Server:
         if not isinstance(given, (dict, bytes, str)):
             kind = type(given).__name__
             raise TypeError(f"Server.handle takes one message as a dict, str or bytes, not {kind}")
-        from . import _serving
+        from . import _direct
 
-        return _serving.handle(self._offering.runtime(), message, self._lifespan, auth)
+        return _direct.handle(self._offering.runtime(), message, self._lifespan, auth)
 
     def run(
         self,

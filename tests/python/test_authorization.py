@@ -272,11 +272,11 @@ BAD = [
 
 @pytest.mark.parametrize("said", BAD, ids=range(len(BAD)))
 def test_the_principal_of_a_pipe_is_said_or_not(said: str, monkeypatch: Any) -> None:
-    from snodo import _options
+    from snodo import _principal
 
     monkeypatch.setenv("SNODO_PRINCIPAL", said)
     with pytest.raises(ConfigurationError, match="SNODO_PRINCIPAL"):
-        _options.environment_principal()
+        _principal.environment_principal()
 
 
 def test_nothing_of_this_is_imported_by_a_server_that_has_none_of_it() -> None:
