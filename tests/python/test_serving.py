@@ -470,3 +470,44 @@ def test_ctrl_c_ends_a_call_from_the_shell(write_app: Callable[[str], Path]) -> 
         process.wait(5)
         assert process.stderr is not None
         process.stderr.close()
+
+
+def test_one_who_is_cancelled_twice_leaves_nothing_to_complain_of() -> None:
+    out = run(
+        """
+        import asyncio
+        from snodo import Server
+
+        complaints = []
+
+        async def main():
+            asyncio.get_running_loop().set_exception_handler(
+                lambda loop, context: complaints.append(context["message"])
+            )
+            served = asyncio.Event()
+            serving = asyncio.create_task(
+                Server("twice").serve(port=0, on_started=lambda url: served.set())
+            )
+            await served.wait()
+            serving.cancel()
+            await asyncio.sleep(0)
+            serving.cancel()
+            try:
+                await serving
+            except asyncio.CancelledError:
+                pass
+            for _ in range(200):
+                await asyncio.sleep(0.01)
+                if complaints or "snodo-wait" not in threads():
+                    break
+            await asyncio.sleep(0.05)
+
+        def threads():
+            import threading
+            return [one.name for one in threading.enumerate()]
+
+        asyncio.run(main())
+        print(complaints)
+        """
+    )
+    assert out == "[]\n"

@@ -570,6 +570,7 @@ def test_the_second_signal_ends_all_at_once(serve: Callable[..., HttpServer]) ->
         server.signal(signal.SIGTERM)
         assert server.wait(8) == 128 + signal.SIGTERM
     assert not any(map(is_alive, workers))
+    assert "a second signal: the workers are ended at once" in server.log()
 
 
 def is_listening(server: HttpServer) -> bool:
@@ -604,7 +605,9 @@ def test_sighup_replaces_one_after_the_other(serve: Callable[..., HttpServer]) -
     assert broken.total() <= WORKERS, broken
     assert set(answered) - before
     assert not before & reached(server)
-    assert "WARNING" not in server.log()
+    log = server.log()
+    assert log.count(f"SIGHUP: replacing each of the {WORKERS} workers, one after the other") == 1
+    assert "WARNING" not in log
 
 
 def load(
