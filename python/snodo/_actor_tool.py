@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _literal
 from ._actor import ActorName
+from ._callable import frame_location, innermost, runner
 from ._definition import (
     Schema,
     Site,
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 PATIENCE_MS = 5_000
 """Milliseconds that a call waits for the actor unless it says otherwise."""
+
+_LONGEST_MS = 1 << 40
+"""More than anybody waits, and no more than a clock counts."""
 
 _REQUIRED = {
     "call": ("target", "input_schema", "message", "encode_reply"),
@@ -147,8 +151,6 @@ class _Declaration:
     def __init__(
         self, form: str, offering: Offering, name: Any, options: dict[str, Any], frame: FrameType
     ) -> None:
-        from ._callable import frame_location
-
         self.form = form
         self.offering = offering
         self.name = name
@@ -259,7 +261,7 @@ class _Declaration:
         else:
             encoder = self.options["encode_reply"]
             how = {
-                "timeout_ms": self.options.get("timeout_ms", PATIENCE_MS),
+                "timeout_ms": min(self.options.get("timeout_ms", PATIENCE_MS), _LONGEST_MS),
                 # One that cannot be called with a reply is found out when there is one.
                 "encode_reply": encoder if _takes_one(encoder) else None,
             }
@@ -269,8 +271,10 @@ class _Declaration:
     def _parameters(self, builder: Any) -> int:
         """Count the parameters of a builder: arguments, or arguments and context."""
         advice = "write a function of the arguments, or of arguments and context"
-        if inspect.iscoroutinefunction(builder):
+        if runner(builder)[1]:
             raise self.site.refuse("message", "must be no coroutine function", advice)
+        if inspect.isgeneratorfunction(innermost(builder)):
+            raise self.site.refuse("message", "must be no generator function", advice)
         try:
             parameters = inspect.signature(builder).parameters.values()
         except (ValueError, TypeError):
@@ -304,7 +308,7 @@ def _unwrapped(target: Any) -> Any:
 
 
 def _takes_one(encoder: Any) -> bool:
-    if not callable(encoder) or inspect.iscoroutinefunction(encoder):
+    if not callable(encoder) or runner(encoder)[1]:
         return False
     try:
         inspect.signature(encoder).bind(None)

@@ -30,6 +30,8 @@ NOTHING: dict[str, Any] = {"type": "object"}
 def value(count): return {"value": count}
 def call(name, **options): ...
 async def later(args): return args
+class Later:
+    async def __call__(self, args): return args
 opts = {"target": "counter", "input_schema": NOTHING, "message": 1, "encode_reply": value}
 """
 
@@ -292,6 +294,8 @@ def test_an_output_schema_passes_the_ordinary_check(run: Run) -> None:
         "lambda a, *, b: 1",
         "lambda a, b=1: 1",
         "later",
+        "Later()",
+        "lambda a: (yield a)",
         "getattr",
     ],
 )
@@ -379,6 +383,29 @@ def test_the_handler_alone_checks_arguments_too() -> None:
         assert (result.kind, result.value) == ("error", text)
         assert sent == []
     assert asyncio.run(handler({"by": 1})).value == "Actor target unavailable"
+
+
+def test_a_timeout_may_be_longer_than_any_wait() -> None:
+    server = Server("patient")
+
+    class Echo(snodo.Actor):
+        async def handle_call(self, message: Any) -> Any:
+            return message
+
+    patient = server.actor_call(
+        "patient",
+        target="patient",
+        input_schema={"type": "object"},
+        message=1,
+        encode_reply=lambda reply: {"reply": reply},
+        timeout_ms=100_000_000_000_000_000_000_000,
+    )
+
+    async def main() -> None:
+        async with Echo.start(name="patient"):
+            assert (await patient({})).value == {"reply": 1}
+
+    asyncio.run(main())
 
 
 def test_the_handler_alone_gives_what_a_client_gets() -> None:
