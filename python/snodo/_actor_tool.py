@@ -5,6 +5,7 @@ A declaration fixes everything but the arguments, and is checked whole before th
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from typing import TYPE_CHECKING, Any
@@ -181,7 +182,8 @@ class _Declaration:
             output = checked_schema(output, "output_schema", self.site)
         description = checked_text(self.options.get("description"), "description", self.site)
         tool = self._tool(target, schema)
-        handler = _handler(name, tool)
+        function = _function(name, tool)
+        handler = _handler(function)
         spec = ToolSpec(
             name=name,
             definition=listed(
@@ -192,7 +194,7 @@ class _Declaration:
                     "outputSchema": output,
                 }
             ),
-            function=handler,
+            function=function,
             is_async=True,
             slots=None,
             where=self.site.where,
@@ -290,16 +292,28 @@ class _Declaration:
         return self.site.refuse(part, reason, ADVICE[part])
 
 
-def _handler(name: str, tool: ActorTool) -> Handler:
+def _function(name: str, tool: ActorTool) -> Handler:
+    """Give what layers go around: as of any function, a failure is raised through them."""
     from ._snodo import Result
 
+    async def function(arguments: Any, context: Any = None) -> Result:
+        return Result.structured(await tool(arguments, context))
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _handler(function: Handler) -> Handler:
+    """Give what whoever declares may call: it gives what a client gets."""
+    from ._snodo import Result
+
+    @functools.wraps(function)
     async def handler(arguments: Any, context: Any = None) -> Result:
         try:
-            return Result.structured(await tool(arguments, context))
+            return await function(arguments, context)
         except ActorError as error:
             return Result.error(error.message)
 
-    handler.__name__ = handler.__qualname__ = name
     return handler
 
 

@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 import snodo
+from driver import request
 from snodo import ActorName, DeclarationError, Server
+from snodo.middleware import retry
 
 PRELUDE = """\
 from typing import Any, Final
@@ -442,6 +444,37 @@ def test_the_handler_alone_gives_what_a_client_gets() -> None:
             assert refused.value == snodo.Error.authorization(-32003, "Peer not allowed")
 
     asyncio.run(main())
+
+
+def test_a_failure_is_raised_through_the_layers_as_of_any_function() -> None:
+    reasons: list[str] = []
+    built: list[int] = []
+
+    def heard(context: Any, arguments: Any, call_next: Any) -> Any:
+        return call_next()
+
+    async def told(context: Any, arguments: Any, call_next: Any) -> Any:
+        try:
+            return await call_next()
+        except snodo.ActorError as error:
+            reasons.append(error.reason)
+            raise
+
+    again = retry(3, on=snodo.ActorError, backoff=0)
+    server = Server("layers", middleware=[heard, told, again])
+    handler = server.actor_cast(
+        "cast", target="nobody at all", input_schema={"type": "object"}, message=built.append
+    )
+    text = "Actor target unavailable"
+    message = request("tools/call", {"name": "cast", "arguments": {}})
+    answer = server.handle(message)
+    assert answer is not None
+    assert answer["result"]["isError"] is True
+    assert answer["result"]["content"] == [{"type": "text", "text": text}]
+    assert (len(built), reasons) == (3, ["unavailable"])
+    # No layer is around what whoever declares was given.
+    assert asyncio.run(handler({})).value == text
+    assert len(built) == 4
 
 
 def test_names_are_strings_that_are_not_empty() -> None:
