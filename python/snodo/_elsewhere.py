@@ -173,6 +173,10 @@ _MARKS = {
     "Depends": "import Depends from snodo",
     "Security": "import Depends from snodo",
     "Header": "take a snodo.Context, whose headers has them",
+    "CurrentContext": "annotate it with snodo.Context",
+    "CurrentHeaders": "write Annotated[..., current_headers]",
+    **dict.fromkeys(("CurrentAccessToken", "TokenClaim"), "write Annotated[..., current_auth]"),
+    "Shared": "what the lifespan yields is there for all: Annotated[..., current_state]",
     **dict.fromkeys(
         ("Query", "Path", "Body", "Form", "Cookie", "File"),
         "write Annotated[..., Arg(...)]",

@@ -30,11 +30,21 @@ class Header:
     """The same."""
 
 
+class _TokenClaim:
+    """The same, behind a function."""
+
+
 class Resolve:
     """A mark that nobody here has heard of."""
 
 
-FOREIGN = {Context: "mcp.server", Request: "starlette.requests", Header: "fastapi", Resolve: "mcp"}
+FOREIGN = {
+    _TokenClaim: "fastmcp.server.dependencies",
+    Context: "mcp.server",
+    Request: "starlette.requests",
+    Header: "fastapi",
+    Resolve: "mcp",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -65,6 +75,7 @@ def kinds() -> list[Any]:
         (Request, inspect.Parameter.empty, "is the Request of Starlette", "headers"),
         (str, Header(), "has the Header of FastAPI", "headers"),
         (Annotated[str, Header()], "x", "has the Header of FastAPI", "headers"),
+        (str, _TokenClaim(), "has the TokenClaim of FastMCP", "current_auth"),
         (Annotated[str, Resolve()], "x", "has the Resolve of mcp", "Depends"),
     ],
 )
