@@ -6,11 +6,13 @@ And what all tests share: whatever a server says to them is held to the official
 from __future__ import annotations
 
 import functools
+import signal
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from driver import (
@@ -37,6 +39,16 @@ WITHIN_ASGI = {"test_ask", "test_context", "test_progress", "test_results", "tes
 PROCESSES_WITHIN_ASGI = {"test_cancellation", "test_subscriptions"}
 
 Serve = Callable[[str], Session]
+
+# How long an example takes on a machine that has other things to do is nobody's fault.
+hypothesis.settings.register_profile(
+    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("patient")
+
+# Whatever a shell runs in the background is not to hear Ctrl-C, nor is what that starts in turn.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)

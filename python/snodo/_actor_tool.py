@@ -154,7 +154,7 @@ class _Declaration:
         self.name = name
         self.options = options
         # Now, while the frame is at the call that declares.
-        self.written = _literal.written(frame)
+        self.written = _literal.written(frame, _unwrapped(options.get("target")))
         shown = name if isinstance(name, str) else "?"
         self.site = Site(frame_location(frame), f"tool {shown!r}")
 
@@ -219,9 +219,7 @@ class _Declaration:
             raise self._refuse("timeout_ms", WRONG_TIMEOUT)
 
     def _target(self) -> str:
-        target = self.options["target"]
-        if isinstance(target, ActorName):
-            target = target.name
+        target = _unwrapped(self.options["target"])
         if not (isinstance(target, str) and target and self.written.target):
             raise self._refuse("target", WRONG_TARGET)
         return target
@@ -299,6 +297,10 @@ def _handler(name: str, tool: ActorTool) -> Handler:
 
     handler.__name__ = handler.__qualname__ = name
     return handler
+
+
+def _unwrapped(target: Any) -> Any:
+    return target.name if isinstance(target, ActorName) else target
 
 
 def _takes_one(encoder: Any) -> bool:

@@ -50,7 +50,7 @@ def request(server: Server, method: str, params: JSON) -> JSON:
         RefusedError: the answer is an error.
         ConfigurationError: ``SNODO_PRINCIPAL`` cannot be a principal.
     """
-    from ._options import environment_principal
+    from ._principal import environment_principal
 
     principal = environment_principal()
     auth = None if principal is None else json.loads(principal)

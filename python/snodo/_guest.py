@@ -9,7 +9,7 @@ from concurrent.futures import Future
 from contextvars import Context
 from typing import TYPE_CHECKING
 
-from ._serving import _entered, _gone
+from ._serving import entered, gone
 
 if TYPE_CHECKING:
     from ._serving import Lifespan
@@ -93,7 +93,7 @@ class _Stay:
     async def _stay(self, runtime: Runtime, lifespan: Lifespan | None) -> None:
         cancelled: asyncio.CancelledError | None = None
         try:
-            async with _entered(runtime, lifespan):
+            async with entered(runtime, lifespan):
                 runtime.attach_loop(self.loop)
                 self.begun.set_result(None)
                 try:
@@ -103,7 +103,7 @@ class _Stay:
                     self.over.set()
                 left = set(runtime.detach_loop(self.loop))
                 runtime.refuse_calls()
-                await _gone(self.loop, left, owned=False)
+                await gone(self.loop, left, owned=False)
         except BaseException as error:
             if self.begun.done():
                 raise

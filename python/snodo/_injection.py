@@ -1,7 +1,6 @@
-"""Dependencies of a function: found in its signature, planned once, resolved in each call.
+"""Dependencies of a function: found in its signature and planned once, before any call.
 
-A plan is a list of steps in which what a step needs stands before it. What was entered is left in
-the opposite order when the function has ended, however it ended.
+A plan is a list of steps in which what a step needs stands before it.
 """
 
 from __future__ import annotations
@@ -10,51 +9,15 @@ import inspect
 from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from . import _callable, _hints
 from ._definition import Site
+from ._elsewhere import refuse_mark
 from ._parameters import EMPTY, Scope, is_context
-from .context import current_context
+from ._resolving import How, Plan, Step, late, plain
 from .dependencies import Current, Dependency, Depends
 from .errors import DeclarationError
-
-How = Literal["plain", "late", "plain manager", "late manager"]
-
-
-class Step(NamedTuple):
-    """One dependency."""
-
-    function: Callable[..., Any]
-    """What gives the value, an awaitable of it, or a context manager."""
-    how: How
-    quick: bool
-    """Whether it may run on the loop although it is a plain function."""
-    context: str | None
-    """The parameter that takes the context."""
-    inputs: tuple[tuple[str, int], ...]
-    """Parameters by name, and the places of the steps that fill them."""
-
-    def begin(self, values: list[Any]) -> Any:
-        """Call the function with what the steps before gave."""
-        named = {name: values[at] for name, at in self.inputs}
-        if self.context is not None:
-            named[self.context] = current_context()
-        return self.function(**named)
-
-
-class Plan(NamedTuple):
-    """Everything that a function needs."""
-
-    steps: tuple[Step, ...]
-    inputs: tuple[tuple[str, int], ...]
-    keys: frozenset[Any]
-    """What the steps are found by in overrides."""
-
-    @property
-    def waits(self) -> bool:
-        """Whether something has to be awaited."""
-        return any(step.how in ("late", "late manager") for step in self.steps)
 
 
 class Fake(NamedTuple):
@@ -98,8 +61,8 @@ class Injection(NamedTuple):
         plan = self.plan(overrides)
         is_async = self.is_async or plan.waits
         if is_async:
-            return partial(_late, plan, self.run, self.is_async, self.names), True
-        return partial(_plain, plan, self.run, self.names), False
+            return partial(late, plan, self.run, self.is_async, self.names), True
+        return partial(plain, plan, self.run, self.names), False
 
     def plan(self, overrides: Overrides | None = None) -> Plan:
         """Say in which order everything is resolved."""
@@ -141,7 +104,7 @@ def split(
 def _dependency(parameter: inspect.Parameter, scope: Scope) -> Dependency | None:
     if isinstance(parameter.default, Dependency):
         return parameter.default
-    _refuse_foreign(parameter.default, parameter.name, scope)
+    refuse_mark(parameter.default, parameter.name, scope.site)
     if parameter.annotation is EMPTY:
         return None
     try:
@@ -154,16 +117,8 @@ def _dependency(parameter: inspect.Parameter, scope: Scope) -> Dependency | None
             parameter.name, "Depends without parentheses", "write Depends(function)", "parameter"
         )
     for one in metadata:
-        _refuse_foreign(one, parameter.name, scope)
+        refuse_mark(one, parameter.name, scope.site)
     return next((one for one in metadata if isinstance(one, Dependency)), None)
-
-
-def _refuse_foreign(value: Any, name: str, scope: Scope) -> None:
-    """Refuse the `Depends` of a web framework: nobody would fill it, and clients could."""
-    kind = type(value)
-    if kind.__name__ == "Depends" and kind.__module__.partition(".")[0] == "fastapi":
-        advice = "import Depends from snodo"
-        raise scope.site.refuse(name, "has the Depends of FastAPI", advice, "parameter")
 
 
 class _Planner:
@@ -274,112 +229,3 @@ def _kind(function: Any) -> tuple[Callable[..., Any], How]:
     if inspect.isasyncgenfunction(inner):
         return function, "late manager"
     return function, "late" if inspect.iscoroutinefunction(inner) else "plain"
-
-
-def _filled(
-    plan: Plan, names: tuple[str, ...], values: list[Any], args: Any, kwargs: Any
-) -> dict[str, Any]:
-    """Give every argument of the function by name."""
-    given = dict(zip(names, args, strict=False))
-    return {**given, **kwargs, **{name: values[at] for name, at in plan.inputs}}
-
-
-def _plain(
-    plan: Plan, run: Callable[..., Any], names: tuple[str, ...], /, *args: Any, **kwargs: Any
-) -> Any:
-    context = current_context()
-    entered: list[Any] = []
-    values: list[Any] = []
-    error: BaseException | None = None
-    result = None
-    try:
-        for step in plan.steps:
-            value = step.begin(values)
-            if step.how == "plain manager":
-                manager, value = value, value.__enter__()
-                entered.append(manager)
-            values.append(value)
-            # Coroutines would be cancelled; this is where a plain function is found out to be late.
-            context.check_cancelled()
-        result = run(**_filled(plan, names, values, args, kwargs))
-    except BaseException as raised:
-        error = raised
-    try:
-        for manager in reversed(entered):
-            # It sees what happened and may raise, but not take back what was raised.
-            try:
-                manager.__exit__(*_told(error))
-            except BaseException as raised:
-                error = raised
-        if error is not None:
-            raise error
-        return result
-    finally:
-        del error  # its traceback holds this frame
-
-
-def _told(error: BaseException | None) -> tuple[Any, Any, Any]:
-    return (None, None, None) if error is None else (type(error), error, error.__traceback__)
-
-
-async def _late(
-    plan: Plan,
-    run: Callable[..., Any],
-    is_async: bool,
-    names: tuple[str, ...],
-    /,
-    *args: Any,
-    **kwargs: Any,
-) -> Any:
-    from ._threads import on_thread
-
-    context = current_context()
-    entered: list[tuple[Any, bool]] = []
-    values: list[Any] = []
-    error: BaseException | None = None
-    result = None
-    try:
-        for step in plan.steps:
-            values.append(await _value(step, values, entered, context))
-        filled = _filled(plan, names, values, args, kwargs)
-        called = run(**filled) if is_async else on_thread(context, partial(run, **filled))
-        result = await called
-    except BaseException as raised:
-        error = raised
-    try:
-        for manager, is_late in reversed(entered):
-            try:
-                if is_late:
-                    await manager.__aexit__(*_told(error))
-                else:
-                    await on_thread(context, partial(manager.__exit__, *_told(error)))
-            except BaseException as raised:
-                error = raised
-        if error is not None:
-            raise error
-        return result
-    finally:
-        del error  # its traceback holds this frame
-
-
-async def _value(step: Step, values: list[Any], entered: list[Any], context: Any) -> Any:
-    from ._threads import on_thread
-
-    if step.how == "late":
-        return await step.begin(values)
-    if step.how == "late manager":
-        manager = step.begin(values)
-        value = await manager.__aenter__()
-        entered.append((manager, True))
-        return value
-    if step.quick:
-        return step.begin(values)
-
-    def enter() -> Any:
-        value = step.begin(values)
-        if step.how == "plain manager":
-            manager, value = value, value.__enter__()
-            entered.append((manager, False))
-        return value
-
-    return await on_thread(context, enter)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import DeclarationError
@@ -46,8 +47,13 @@ def wrong_options(form: str, name: object) -> str:
     return f'Actor {form} "{name}" has missing or unknown options'
 
 
-def written(frame: FrameType) -> Written:
-    """Tell how the declaration is written that a frame is calling; fully, where no source tells."""
+def written(frame: FrameType, target: object) -> Written:
+    """Tell how the declaration is written that a frame is calling; fully, where no source tells.
+
+    Args:
+        frame: The caller of what declares.
+        target: The target that came; what is written has to stand for it.
+    """
     positions = next(_positions(frame), None)
     if positions is None or None in positions:
         return Written()
@@ -55,7 +61,13 @@ def written(frame: FrameType) -> Written:
     lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
     source = _parsed("".join(lines))
     call = source and source.calls.get((positions[1], positions[3]))
-    return _read(call, source.constants) if source and call else Written()
+    if source is None or call is None:
+        return Written()
+    found = _read(call, source.constants)
+    written_out = next((one.value for one in call.keywords if one.arg == "target"), None)
+    if written_out is None or _fixed(written_out, source.constants) == target:
+        return found
+    return found._replace(target=False)
 
 
 def _positions(frame: FrameType) -> Iterator[Any]:
@@ -85,7 +97,11 @@ def _parsed(text: str) -> _Source | None:
 
 
 def _constants(tree: ast.Module) -> dict[str, ast.expr]:
-    """Give what names of the module stand for that are annotated as Final."""
+    """Give what names of the module stand for that are annotated as Final.
+
+    Those alone that nothing else in the file binds, so that they are the same everywhere in it.
+    """
+    bound = Counter(_bound(tree))
     return {
         statement.target.id: statement.value
         for statement in tree.body
@@ -93,7 +109,25 @@ def _constants(tree: ast.Module) -> dict[str, ast.expr]:
         and isinstance(statement.target, ast.Name)
         and statement.value is not None
         and _called(_bare(statement.annotation)) == "Final"
+        and bound[statement.target.id] == 1
     }
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    """Give each name as often as something in the file binds it."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            yield node.name
+        elif isinstance(node, ast.alias):
+            yield (node.asname or node.name).partition(".")[0]
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+            yield node.name
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            yield node.rest
 
 
 def _bare(annotation: ast.expr) -> ast.expr:
@@ -114,7 +148,7 @@ def _read(call: ast.Call, constants: Mapping[str, ast.expr]) -> Written:
     return Written(
         options=not starred,
         name=bool(call.args) and _is_literal(call.args[-1], str),
-        target=target is None or _is_target(target, constants),
+        target=target is None or _fixed(target, constants) is not None,
         timeout_ms=timeout is None or _is_literal(timeout, int),
     )
 
@@ -123,12 +157,13 @@ def _is_literal(node: ast.expr, kind: type) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is kind
 
 
-def _is_target(node: ast.expr, constants: Mapping[str, ast.expr]) -> bool:
+def _fixed(node: ast.expr, constants: Mapping[str, ast.expr]) -> str | None:
+    """Give the actor's name that an expression can only be; None if that is not to be seen."""
     if isinstance(node, ast.Name) and node.id in constants:
-        return _is_target(constants[node.id], {})
+        return _fixed(constants[node.id], {})
     if isinstance(node, ast.Call) and _called(node.func) == "ActorName":
-        return len(node.args) == 1 and not node.keywords and _is_literal(node.args[0], str)
-    return _is_literal(node, str)
+        return _fixed(node.args[0], {}) if len(node.args) == 1 and not node.keywords else None
+    return node.value if isinstance(node, ast.Constant) and type(node.value) is str else None
 
 
 # --- snodo check --------------------------------------------------------------------------------

@@ -131,9 +131,9 @@ class Offering:
         if self._made is not None:
             if self.loopless and _needs_loop(offered):
                 # It began to serve without coroutines, so nobody runs a loop.
-                from . import _serving
+                from . import _direct
 
-                _serving.background_loop(self._made, None)
+                _direct.background_loop(self._made, None)
                 self.loopless = False
             self._made.replace(offered)
         self.components = components

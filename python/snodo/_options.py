@@ -14,38 +14,6 @@ PROTOCOLS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05
 
 _VALIDATORS = ("full", "basic", "passthrough")
 
-# Names and kinds of `limits.rs`; times are in seconds here.
-_COUNTS = (
-    "body_bytes",
-    "line_bytes",
-    "json_depth",
-    "integer_digits",
-    "id_bytes",
-    "cursor_bytes",
-    "head_bytes",
-    "connections",
-    "streams",
-    "running",
-    "queued",
-    "result_bytes",
-    "input_rounds",
-    "batch",
-    "sessions",
-    "replay_events",
-    "replay_bytes",
-)
-_TIMES = (
-    "head_timeout",
-    "authenticate_timeout",
-    "body_timeout",
-    "write_timeout",
-    "eof_timeout",
-    "drain_timeout",
-    "keep_alive_interval",
-    "session_idle",
-    "answer_timeout",
-)
-
 
 class Cache:
     """How long a client may keep a list or a read, and who may share it."""
@@ -122,7 +90,7 @@ def seconds(option: str, value: Any) -> float:
 def switch(option: str, value: Any) -> bool:
     """Check a boolean."""
     if not isinstance(value, bool):
-        raise ConfigurationError(f"Server {option} must be a boolean, not {_kind_of(value)}")
+        raise ConfigurationError(f"Server {option} must be a boolean, not {kind_of(value)}")
     return value
 
 
@@ -139,7 +107,7 @@ def checked_sinks(value: Any) -> tuple[Any, ...]:
         if not callable(sink) or isinstance(sink, type):
             raise ConfigurationError(
                 "Server instrument has a sink that is no callable"
-                f" (name, measurements, metadata): {_kind_of(sink)}"
+                f" (name, measurements, metadata): {kind_of(sink)}"
             )
         called = getattr(type(sink), "__call__", None)  # noqa: B004 - what it is, not whether
         if iscoroutinefunction(sink) or iscoroutinefunction(called):
@@ -152,95 +120,12 @@ def checked_sinks(value: Any) -> tuple[Any, ...]:
 
 def _shown(value: Any) -> str:
     """Show a number as it was given, and name the type of anything else."""
-    return repr(value) if isinstance(value, (int, float)) else _kind_of(value)
+    return repr(value) if isinstance(value, (int, float)) else kind_of(value)
 
 
-def _kind_of(value: Any) -> str:
+def kind_of(value: Any) -> str:
+    """Name a value's type for a message, never the value."""
     return "None" if value is None else type(value).__name__
-
-
-MOST_SECRETS = 8
-SECRET_BYTES = 32
-_KEY_ID = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
-
-
-def checked_secrets(option: str, value: Any) -> list[tuple[str | None, bytes]]:
-    """Check the secrets that state is sealed with, the current one first.
-
-    Args:
-        option: What they are called, for refusals; no secret is ever shown.
-        value: A secret, or a list of secrets or of ``(id, secret)`` pairs.
-    """
-    if _is_pair(value):
-        raise ConfigurationError(
-            f"{option}: this is one (id, secret) pair: put it into a list, [(id, secret)]"
-        )
-    if hasattr(value, "items"):
-        raise ConfigurationError(
-            f"{option} must be a list, for its order counts, not {_kind_of(value)}: write"
-            " [(id, secret), ...], the current one first"
-        )
-    items = list(value) if isinstance(value, (list, tuple)) else [value]
-    if not 1 <= len(items) <= MOST_SECRETS:
-        raise ConfigurationError(
-            f"{option} must be a secret, or a list of 1 to {MOST_SECRETS} secrets or"
-            " (id, secret) pairs"
-        )
-    secrets = [_secret(option, item) for item in items]
-    for part, given in (
-        ("identifiers", [name for name, _ in secrets if name is not None]),
-        ("secrets", [secret for _, secret in secrets]),
-    ):
-        if len(set(given)) < len(given):
-            raise ConfigurationError(f"{option}: {part} must be unique")
-    return secrets
-
-
-def _is_pair(value: Any) -> bool:
-    """Tell a pair without its list: what stands first is an identifier, and too short a secret."""
-    if not isinstance(value, (list, tuple)) or len(value) != 2:
-        return False
-    first = value[0]
-    return isinstance(first, str) and 0 < len(first) < SECRET_BYTES and _KEY_ID.issuperset(first)
-
-
-def _secret(option: str, item: Any) -> tuple[str | None, bytes]:
-    name = None
-    if isinstance(item, (list, tuple)) and len(item) == 2:
-        name, item = item
-        if not (isinstance(name, str) and 1 <= len(name) <= 32 and _KEY_ID.issuperset(name)):
-            raise ConfigurationError(
-                f"{option}: identifiers must be 1 to 32 characters from A-Z, a-z, 0-9, _ and -"
-            )
-    if isinstance(item, str):
-        item = item.encode("utf-8", "surrogatepass")
-    if not isinstance(item, (bytes, bytearray)):
-        raise ConfigurationError(f"{option} must be bytes or a string, not {_kind_of(item)}")
-    if len(item) < SECRET_BYTES:
-        raise ConfigurationError(
-            f"{option} requires at least {SECRET_BYTES} bytes, for example those of"
-            " secrets.token_urlsafe(32)"
-        )
-    return name, bytes(item)
-
-
-def environment_secrets() -> list[tuple[str | None, bytes]]:
-    """Give the secrets that ``SNODO_SECRET`` says, separated by commas; none if it is not set.
-
-    Raises:
-        ConfigurationError: If one cannot hold, or it is set and empty.
-    """
-    from os import environ
-
-    from ._worker import shared_secret
-
-    said = environ.get("SNODO_SECRET", shared_secret())
-    if said is None:
-        return []
-    items = [item.strip() for item in said.split(",") if item.strip()]
-    if not items:  # a template with a variable that nobody set: a key made up would hide it
-        raise ConfigurationError("SNODO_SECRET is set but empty: give it a secret, or unset it")
-    return checked_secrets("SNODO_SECRET", items)
 
 
 def checked_validator(value: Any) -> Any:
@@ -270,33 +155,12 @@ def checked_subscriptions(value: Any) -> Any:
         )
     if isinstance(value, type) or not callable(getattr(value, "listen", None)):
         raise ConfigurationError(
-            f"Server subscriptions must be a boolean, a Hub or a Source, not {_kind_of(value)}"
+            f"Server subscriptions must be a boolean, a Hub or a Source, not {kind_of(value)}"
         )
-    _check_source(value)
+    from ._subscriptions import check_source
+
+    check_source(value)
     return value
-
-
-def _check_source(source: Any) -> None:
-    """Check a source as far as can be told without listening to it."""
-    from inspect import isasyncgenfunction, iscoroutinefunction, isgeneratorfunction
-
-    from ._subscriptions import Source
-
-    name = type(source).__name__
-    listen, accept = source.listen, getattr(source, "accept", None)
-    advice = "write it as `async def` with `yield Event...(...)` in it"
-    if getattr(listen, "__func__", None) is Source.listen:
-        raise ConfigurationError(f"{name}.listen is missing: {advice}")
-    if isgeneratorfunction(listen):
-        raise ConfigurationError(f"{name}.listen is a generator, and would hold the loop: {advice}")
-    if iscoroutinefunction(listen):
-        raise ConfigurationError(f"{name}.listen is a coroutine, and gives no events: {advice}")
-    if accept is not None and not callable(accept):
-        raise ConfigurationError(f"{name}.accept must be a method, not {_kind_of(accept)}")
-    if isgeneratorfunction(accept) or isasyncgenfunction(accept):
-        raise ConfigurationError(
-            f"{name}.accept is a generator: return a Filter, or raise Error to refuse"
-        )
 
 
 def checked_policy(
@@ -326,57 +190,6 @@ def checked_authenticator(authenticate: Any) -> tuple[Callable[..., Any], bool] 
     return checked(authenticate)
 
 
-def environment_principal() -> bytes | None:
-    """Give who is at the other end of a pipe, as JSON, as ``SNODO_PRINCIPAL`` says; None if unset.
-
-    It is a JSON object or string, or plain text.
-
-    Raises:
-        ConfigurationError: If it is set and empty, over 16 KiB or no UTF-8, or begins as an object
-            and is none.
-    """
-    from os import environ
-
-    said = environ.get("SNODO_PRINCIPAL")
-    if said is None:
-        return None
-    from json import dumps, loads
-
-    from ._snodo import PRINCIPAL_BYTES
-
-    wrong = "SNODO_PRINCIPAL begins as a JSON object and is none"
-    try:
-        principal = loads(said, object_pairs_hook=_members, parse_constant=_no_number)
-    except (ValueError, RecursionError):
-        if said.lstrip().startswith("{"):
-            raise ConfigurationError(wrong) from None
-        principal = said
-    if not isinstance(principal, (str, dict)):
-        principal = said  # digits may well be somebody's name
-    if isinstance(principal, str) and not principal.strip():  # a variable that nobody set
-        raise ConfigurationError("SNODO_PRINCIPAL is set but empty: give it a name, or unset it")
-    try:
-        text = dumps(principal, ensure_ascii=False, allow_nan=False).encode()
-    except UnicodeEncodeError:
-        raise ConfigurationError("SNODO_PRINCIPAL must be UTF-8") from None
-    except ValueError:  # a number that no double holds
-        raise ConfigurationError(wrong) from None
-    if len(text) > PRINCIPAL_BYTES:
-        raise ConfigurationError(f"SNODO_PRINCIPAL must have at most {PRINCIPAL_BYTES} bytes")
-    return text
-
-
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        raise ValueError("a member is repeated")
-    return members
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
 def checked_cache(option: str, value: Any) -> Cache:
     """Check a cache policy."""
     if value is None:
@@ -386,43 +199,16 @@ def checked_cache(option: str, value: Any) -> Cache:
     return value
 
 
-def checked_limits(value: Any) -> dict[str, int | float]:
-    """Check the limits that differ from the defaults."""
-    if value is None:
-        return {}
-    if not hasattr(value, "items"):
-        raise ConfigurationError("Server limits must be a dict of names and numbers")
-    limits: dict[str, int | float] = {}
-    for name, number in value.items():
-        if name == "queued" and type(number) is int and number == 0:
-            limits[name] = 0  # no queue: a call without a place is refused at once
-        elif name in _COUNTS:
-            limits[name] = count(f"limits[{name!r}]", number)
-        elif name in _TIMES:
-            limits[name] = seconds(f"limits[{name!r}]", number)
-        else:
-            raise ConfigurationError(f"Server limits has no {name!r}; {_instead(name)}")
-    return limits
-
-
-_ELSEWHERE = {
-    "auth": "write authenticate=...",
-    "lifespan": "write @server.lifespan above the function",
-    "log_level": "that is an option of `snodo serve`",
-    "host": 'that is an option of server.run("http")',
-    "port": 'that is an option of server.run("http")',
-    "tools": "write server.add(...)",
-}
-
-
 def refuse_unknown(unknown: Iterable[str], known: Iterable[str]) -> None:
     """Refuse options that `Server` does not take, and say what may have been meant.
 
     Raises:
         ConfigurationError: If there is one.
     """
+    from ._elsewhere import SERVER_OPTIONS, meant
+
     for name in unknown:
-        advice = _ELSEWHERE.get(name) or nearest(name, known)
+        advice = meant(name, SERVER_OPTIONS, known)
         raise ConfigurationError(f"Server has no option {name!r}{advice and f': {advice}'}")
 
 
@@ -449,15 +235,6 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
     near = get_close_matches(name, list(known), 1)
     return f"did you mean {near[0]!r}?" if near else ""
-
-
-def _instead(name: object) -> str:
-    """Say what may have been meant by the name of a limit that there is not."""
-    known = sorted((*_COUNTS, *_TIMES))
-    if name in ("call_timeout", "timeout", "tool_timeout", "request_timeout"):
-        return "how long a call may take is said by Server(timeout=...), or by its component"
-    meant = nearest(str(name), known)
-    return f"{meant}{' ' if meant else ''}there are {', '.join(known)}"
 
 
 def checked_protocols(value: Any) -> tuple[str, ...]:

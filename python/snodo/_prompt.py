@@ -78,7 +78,7 @@ class Prompt:
             return
         from ._definition import Site
         from ._prompt_spec import prompt_class_spec
-        from ._tool import unbound
+        from ._tool import refuse_misspelt, unbound
 
         site = Site(cls.__snodo_where__, f"prompt {cls.__qualname__!r}")
         if not hasattr(cls, "name"):
@@ -87,6 +87,7 @@ class Prompt:
             raise site.refuse(
                 "render", "is missing", "write def render(self, arguments, context) in the class"
             )
+        refuse_misspelt(cls, Prompt, (*_PARTS, "render"), site)
         prompt_class_spec(unbound(cls, "render"), parts(cls), site)
 
 

@@ -101,7 +101,7 @@ class Resource:
             return
         from ._definition import Site
         from ._resource_spec import resource_class_spec
-        from ._tool import unbound
+        from ._tool import refuse_misspelt, unbound
 
         site = Site(cls.__snodo_where__, f"resource {cls.__qualname__!r}")
         if not hasattr(cls, "name"):
@@ -110,6 +110,7 @@ class Resource:
             raise site.refuse(
                 "read", "is missing", "write def read(self, params, context) in the class"
             )
+        refuse_misspelt(cls, Resource, (*_PARTS, "uri", "uri_template", "matches", "read"), site)
         resource_class_spec(
             unbound(cls, "read"), parts(cls, site), site, matches=_own_matcher(cls, cls, site)
         )

@@ -6,7 +6,6 @@ or a lifespan need one, and stays out of the way where nothing does.
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from contextlib import asynccontextmanager
@@ -26,43 +25,9 @@ if TYPE_CHECKING:
     Start = Callable[[], Serving]
 
 
-# One background loop, and one lifespan, however many threads ask first.
-_starting = threading.Lock()
-
 # How long calls may clean up when nobody runs them any more. A process that was told to end has
 # little more than this, and its lifespan is still to come.
 _CLEANING = 0.2
-
-
-def handle(
-    runtime: Runtime,
-    message: dict[str, Any] | bytes | str,
-    lifespan: Lifespan | None,
-    auth: Any = None,
-) -> dict[str, Any] | None:
-    """Serve one message in this process.
-
-    Args:
-        runtime: The frozen server.
-        message: A JSON-RPC message, decoded or as text.
-        lifespan: Entered before the first message, left when the process ends.
-        auth: Who sends it, as a JSON value.
-
-    Returns:
-        The decoded response; None for a notification.
-    """
-    if isinstance(message, dict):
-        message = json.dumps(message, ensure_ascii=False, allow_nan=False)
-    if isinstance(message, str):
-        # Unpaired surrogates are for the reader to refuse, not for the codec.
-        message = message.encode("utf-8", "surrogatepass")
-    if (runtime.has_coroutines or lifespan is not None) and not runtime.has_loop:
-        with _starting:
-            if not runtime.has_loop:  # somebody else may have been first
-                background_loop(runtime, lifespan)
-    principal = None if auth is None else json.dumps(auth, allow_nan=False).encode()
-    answer = runtime.handle(message, principal)
-    return None if answer is None else json.loads(answer)
 
 
 def http(
@@ -96,7 +61,7 @@ def stdio(
     on_started: Callable[[str], None] | None = None,
 ) -> Start:
     """Prepare to serve standard input and a duplicate of standard output; the result starts it."""
-    from ._options import environment_principal
+    from ._principal import environment_principal
 
     signals = signals and _on_main_thread()
     principal = environment_principal()
@@ -184,12 +149,12 @@ async def serve(
         )
     runtime.attach_loop(loop)
     try:
-        async with _entered(runtime, lifespan):
+        async with entered(runtime, lifespan):
             try:
                 await _ended(loop, start(), owned)
             finally:
                 # What the lifespan gave is theirs until they are gone.
-                await _gone(loop, set(runtime.detach_loop(loop)), owned)
+                await gone(loop, set(runtime.detach_loop(loop)), owned)
     finally:
         runtime.detach_loop(loop)
 
@@ -205,7 +170,7 @@ async def _ended(loop: asyncio.AbstractEventLoop, serving: Serving, owned: bool)
             serving.wait()
         except BaseException as raised:
             error = raised
-        loop.call_soon_threadsafe(_settle, ended, error)
+        loop.call_soon_threadsafe(settle, ended, error)
 
     # A thread of its own: the loop's executor is the application's, and may have but one.
     threading.Thread(target=wait, name="snodo-wait", daemon=True).start()
@@ -222,7 +187,7 @@ async def _ended(loop: asyncio.AbstractEventLoop, serving: Serving, owned: bool)
         raise
 
 
-async def _gone(loop: asyncio.AbstractEventLoop, left: set[asyncio.Task[Any]], owned: bool) -> None:
+async def gone(loop: asyncio.AbstractEventLoop, left: set[asyncio.Task[Any]], owned: bool) -> None:
     """Wait a moment for calls that were cancelled to clean up."""
     import asyncio
 
@@ -238,7 +203,10 @@ async def _gone(loop: asyncio.AbstractEventLoop, left: set[asyncio.Task[Any]], o
             forget_cancellation()
 
 
-def _settle(ended: asyncio.Future[None], error: BaseException | None) -> None:
+def settle(ended: asyncio.Future[None], error: BaseException | None) -> None:
+    """Say that it has ended, on its loop."""
+    if ended.cancelled():
+        return  # for the second time, so that nobody waits any more
     if error is None:
         ended.set_result(None)
     else:
@@ -246,7 +214,12 @@ def _settle(ended: asyncio.Future[None], error: BaseException | None) -> None:
 
 
 @asynccontextmanager
-async def _entered(runtime: Runtime, lifespan: Lifespan | None) -> AsyncIterator[None]:
+async def entered(runtime: Runtime, lifespan: Lifespan | None) -> AsyncIterator[None]:
+    """Surround what is served with its lifespan, if it has one.
+
+    Raises:
+        LifespanError: If that raises.
+    """
     if lifespan is None:
         yield
         return
@@ -279,62 +252,3 @@ def _owning_signals(start: Callable[[], Serving], interrupt: bool = True) -> Ser
     if early:
         serving.stop()
     return serving
-
-
-def background_loop(runtime: Runtime, lifespan: Lifespan | None) -> None:
-    """Run coroutines on a thread of their own, where nobody has given them a loop.
-
-    It ends with the process, or before that with the server, unless this has a lifespan.
-    """
-    import asyncio
-    import atexit
-    from concurrent.futures import Future
-    from contextlib import nullcontext
-    from weakref import finalize, ref
-
-    from . import _owned_loop
-
-    ready: Future[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = Future()
-    # The thread lets go of it, so that nothing but the server holds it.
-    given = [runtime]
-
-    async def main() -> None:
-        loop = asyncio.get_running_loop()
-        over: asyncio.Future[None] = loop.create_future()
-        held = given.pop()
-        async with nullcontext() if lifespan is None else _entered(held, lifespan):
-            # Not before: a lifespan that fails leaves no loop that seems to run.
-            held.attach_loop(loop)
-            served = ref(held)
-            del held
-            ready.set_result((loop, over))
-            await _owned_loop.until(over)
-            alive = served()
-            if alive is not None:
-                alive.detach_loop(loop)
-
-    def thread() -> None:
-        try:
-            _owned_loop.run(main(), ready.done)
-        except BaseException as error:
-            if ready.done():
-                raise
-            ready.set_exception(error)
-
-    running = threading.Thread(target=thread, name="snodo-loop", daemon=True)
-    running.start()
-    loop, over = ready.result()
-
-    def collected() -> None:
-        atexit.unregister(end)
-        loop.call_soon_threadsafe(_settle, over, None)
-
-    finalizer = finalize(runtime, collected)
-    finalizer.atexit = False
-
-    def end() -> None:
-        finalizer.detach()
-        loop.call_soon_threadsafe(_settle, over, None)
-        running.join(timeout=2)
-
-    atexit.register(end)

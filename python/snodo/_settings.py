@@ -91,7 +91,7 @@ class Settings:
             )
         }
         self.caches["discover_cache"] = _options.checked_cache("discover_cache", discover_cache)
-        self.limits = _options.checked_limits(limits)
+        self.limits = _bounded(limits)
         self.timeout = None if timeout is None else _options.seconds("timeout", timeout)
         self.threads = None if threads is None else _options.count("threads", threads)
         if not isinstance(debug, bool):
@@ -99,7 +99,7 @@ class Settings:
         self.debug = debug
         self.protocols = _options.checked_protocols(protocols)
         self.subscriptions = _options.checked_subscriptions(subscriptions)
-        self.secrets = None if secret is None else _options.checked_secrets("Server secret", secret)
+        self.secrets = _secrets(secret)
         self.heartbeat = None if heartbeat is None else _options.seconds("heartbeat", heartbeat)
         self.authorize = _options.checked_policy(authorize, self.caches)
         if not isinstance(conceal_refusals, bool):
@@ -119,6 +119,11 @@ class Settings:
 
         Caches are ``(ttl_ms, scope)``; times are seconds; secrets are ``(id or None, secret)``.
         """
+        secrets = self.secrets
+        if secrets is None:
+            from ._secrets import environment_secrets
+
+            secrets = environment_secrets()
         return {
             "server_info": dict(self.info),
             "instructions": self.instructions,
@@ -132,7 +137,7 @@ class Settings:
             "protocols": list(self.protocols),
             "subscriptions": announcements.source(),
             "hub": announcements.hub(),
-            "secret": _options.environment_secrets() if self.secrets is None else self.secrets,
+            "secret": secrets,
             "heartbeat": self.heartbeat,
             "authorize": self.authorize,
             "conceal_refusals": self.conceal_refusals,
@@ -142,6 +147,22 @@ class Settings:
             "metrics": self.metrics,
             "access_log": self.access_log,
         }
+
+
+def _bounded(limits: Any) -> dict[str, int | float]:
+    if limits is None:
+        return {}
+    from ._limits import checked_limits
+
+    return checked_limits(limits)
+
+
+def _secrets(secret: Any) -> list[tuple[str | None, bytes]] | None:
+    if secret is None:
+        return None
+    from ._secrets import checked_secrets
+
+    return checked_secrets("Server secret", secret)
 
 
 def _layered(middleware: Any, name: str, frame: FrameType) -> tuple[Layer, ...]:

@@ -55,10 +55,14 @@ __all__ = [
     "uri_template_error",
     "uri_template_matches",
     "validate",
+    "wrong_principal",
 ]
 
 PRINCIPAL_BYTES: int
 """Bytes of a principal, as JSON."""
+
+def wrong_principal(said: Any) -> str | None:
+    """Say what a principal is where this can be none; give None where it can."""
 
 def check_schema(schema: bytes, output: bool) -> tuple[str, str] | None:
     """Say whether a tool's schema is accepted.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._definition import dumps
 from ._encode import EncodeError, to_json
-from ._options import checked_secrets
+from ._secrets import checked_secrets
 from .errors import ConfigurationError, Error
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from inspect import isawaitable
+from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ._options import kind_of
 from ._report import report
-from .errors import Cancelled
+from .errors import Cancelled, ConfigurationError
 
 if TYPE_CHECKING:
     from asyncio import Future
@@ -62,6 +63,29 @@ class Source:
                 neither metadata nor headers.
         """
         raise NotImplementedError("a Source gives its events in listen()")
+
+
+def check_source(source: Any) -> None:
+    """Check a source as far as can be told without listening to it.
+
+    Raises:
+        ConfigurationError: If it could not be listened to.
+    """
+    name = type(source).__name__
+    listen, accept = source.listen, getattr(source, "accept", None)
+    advice = "write it as `async def` with `yield Event...(...)` in it"
+    if getattr(listen, "__func__", None) is Source.listen:
+        raise ConfigurationError(f"{name}.listen is missing: {advice}")
+    if isgeneratorfunction(listen):
+        raise ConfigurationError(f"{name}.listen is a generator, and would hold the loop: {advice}")
+    if iscoroutinefunction(listen):
+        raise ConfigurationError(f"{name}.listen is a coroutine, and gives no events: {advice}")
+    if accept is not None and not callable(accept):
+        raise ConfigurationError(f"{name}.accept must be a method, not {kind_of(accept)}")
+    if isgeneratorfunction(accept) or isasyncgenfunction(accept):
+        raise ConfigurationError(
+            f"{name}.accept is a generator: return a Filter, or raise Error to refuse"
+        )
 
 
 class Pull(Protocol):

@@ -11,10 +11,10 @@ from .errors import ConfigurationError, DeclarationError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, ClassVar
 
-    from ._definition import Options
+    from ._definition import Options, Site
     from ._signature import ToolSpec
     from ._snodo import Context
 
@@ -86,6 +86,7 @@ class Tool:
             raise site.refuse(
                 "call", "is missing", "write def call(self, arguments, context) in the class"
             )
+        refuse_misspelt(cls, Tool, (*_PARTS, "call"), site)
         class_spec(unbound(cls, "call"), parts(cls), site)
 
 
@@ -97,6 +98,17 @@ def parts(tool: Any) -> Options:
     found.setdefault("input_schema", {"type": "object"})
     found.setdefault("description", None)
     return Options(**found)
+
+
+def refuse_misspelt(cls: type, base: type, known: Iterable[str], site: Site) -> None:
+    """Refuse a member of a component's class that looks like one that means something."""
+    from ._misspelt import misspelt
+
+    wrong = misspelt(cls, base, known)
+    if wrong is not None:
+        member, meant = wrong
+        advice = f"did you mean {meant}? Otherwise call it something else"
+        raise site.refuse(member, "means nothing", advice)
 
 
 def unbound(cls: Any, name: str) -> Any:

@@ -14,12 +14,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._callable import runner
+from ._scopes import require_scopes
+from ._snodo import wrong_principal
 from .errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Component", "Refusal", "Request", "api_key", "bearer"]
+__all__ = ["Component", "Refusal", "Request", "api_key", "bearer", "require_scopes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +152,9 @@ class _Keys:
                 raise ConfigurationError(f"{option}: every key must be a string that is not empty")
             if not key.isascii() or not key.isprintable() or key != key.strip():
                 raise ConfigurationError(f"{option}: a key must be printable ASCII, as headers are")
-            if not (isinstance(principal, dict) or (isinstance(principal, str) and principal)):
+            if (rule := wrong_principal(principal)) is not None:
                 raise ConfigurationError(
-                    f"{option}: a principal must be a string that is not empty or a dict, not"
-                    f" {type(principal).__name__}"
+                    f"{option}: a principal is wrong, of type {type(principal).__name__}: {rule}"
                 )
             known.append((_hashed(key), principal))
         if not known:

@@ -182,7 +182,7 @@ class HttpHandshake(Handshake):
         return self.server.log()
 
     def wait_for_log(self, text: str) -> str:
-        return self.server.wait_for_log(text, 5)
+        return self.server.wait_for_log(text)
 
     def close(self) -> None:
         assert self.delete().status == 204
@@ -256,7 +256,7 @@ class StdioHandshake(Piped):
         return self.server.log()
 
     def wait_for_log(self, text: str) -> str:
-        return self.server.wait_for_log(text, 5)
+        return self.server.wait_for_log(text)
 
     def close(self) -> None:
         self.server.close()
@@ -311,7 +311,7 @@ class SseHandshake(Piped):
         return self.server.log()
 
     def wait_for_log(self, text: str) -> str:
-        return self.server.wait_for_log(text, 5)
+        return self.server.wait_for_log(text)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

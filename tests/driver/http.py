@@ -45,7 +45,7 @@ class HttpServer(Process):
     def __init__(self, target: Path | str, *options: str, **settings: Any) -> None:
         super().__init__(target, "--port", "0", *options, **settings)
         try:
-            said = self.wait_for_log("http://")
+            said = self.wait_for_log("http://", 40)
             found = re.search(r"http://([^/:\s]+|\[[^\]]+\]):(\d+)(/\S*)?", said)
             assert found, f"no URL in the start line:\n{said}"
         except BaseException:
@@ -201,7 +201,7 @@ class HttpSession(ProcessSession):
         return self.server.log()
 
     def wait_for_log(self, text: str) -> str:
-        return self.server.wait_for_log(text, 5)
+        return self.server.wait_for_log(text)
 
     def close(self) -> None:
         self.server.close()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def wait_until(condition: Callable[[], bool], what: str, timeout: float = 5) -> None:
+def wait_until(condition: Callable[[], bool], what: str, timeout: float = 20) -> None:
     """Waits for something this process cannot be told about; fails with `what` when it is late."""
     end = time.monotonic() + timeout
     while not condition():
@@ -67,7 +67,7 @@ class Process:
         with self._changed:
             return self._said.decode(errors="replace")
 
-    def wait_for_log(self, text: str, timeout: float = 10) -> str:
+    def wait_for_log(self, text: str, timeout: float = 20) -> str:
         """Waits until `text` is on stderr; gives all of stderr."""
 
         def there() -> bool:
@@ -84,13 +84,17 @@ class Process:
         self.popen.send_signal(number)
 
     def wait(self, timeout: float) -> int:
-        """The exit code; fails when the process outlives `timeout`."""
+        """The exit code; fails when the process outlives `timeout`. All it said is known then."""
         try:
-            return self.popen.wait(timeout)
+            code = self.popen.wait(timeout)
         except subprocess.TimeoutExpired:
             raise AssertionError(
                 f"the server still runs after {timeout} s; stderr:\n{self.log()}"
             ) from None
+        if self._reader.ident is not None:
+            # Whoever it started may have stderr open still, and then there is no end to read.
+            self._reader.join(5)
+        return code
 
     def close(self) -> None:
         """Kills the process group, whatever state it is in, and closes our pipe ends."""

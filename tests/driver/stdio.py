@@ -162,10 +162,12 @@ class StdioSession(ProcessSession):
         return self.server.log()
 
     def wait_for_log(self, text: str) -> str:
-        return self.server.wait_for_log(text, 5)
+        return self.server.wait_for_log(text)
 
     def close(self) -> None:
         self.server.close()
+        # A second answer to a request, or one to none.
+        assert not self._answers, f"nobody waited for {self._answers}"
 
 
 def belongs(message: dict[str, Any], request: dict[str, Any]) -> bool:

@@ -1,7 +1,9 @@
 """What the README shows works: its files are written, its commands run, its output compared."""
 
+import contextlib
 import json
 import os
+import random
 import re
 import signal
 import socket
@@ -48,10 +50,12 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        found: int = probe.getsockname()[1]
-        return found
+    # Not one that the system gives to whoever connects meanwhile.
+    while True:
+        found = random.randrange(20_000, 30_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", found))
+            return found
 
 
 @pytest.fixture
@@ -67,7 +71,7 @@ def served() -> Iterator[list[subprocess.Popen[str]]]:
     yield servers
     for server in servers:
         server.send_signal(signal.SIGTERM)
-        server.communicate(timeout=15)
+        server.communicate(timeout=30)
 
 
 def test_every_command_does_what_is_shown(

@@ -26,7 +26,7 @@ from typing import Literal
 
 from snodo import Context, Message, Server, elicit, sampling
 
-limits = {"input_rounds": 2, "answer_timeout": 0.2, "streams": 1}
+limits = {"input_rounds": 2, "answer_timeout": 2, "streams": 1}
 server = Server("asks", version="1.0.0", limits=limits)
 WORD = sampling.create_message("One word?", 16)
 

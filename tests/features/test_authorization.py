@@ -467,23 +467,29 @@ import time
 
 from snodo import Server
 
-ended = []
+begun, ended = [], []
 
 
 async def policy(phase, component, context):
     if (phase, component.name) == ("invocation", "slow"):
+        begun.append(component.name)
         try:
             await asyncio.sleep(60)
         finally:
             ended.append(component.name)
 
 
-server = Server("slow", version="1.0.0", authorize=policy, timeout=0.3)
+server = Server("slow", version="1.0.0", authorize=policy, timeout=1)
 
 
 @server.tool
 def slow() -> str:
     return "ran"
+
+
+@server.tool
+def waits() -> str:
+    return ",".join(begun)
 
 
 @server.tool
@@ -624,8 +630,8 @@ def test_middleware_sees_what_is_allowed_and_fits(serve: Any) -> None:
 
 
 def test_a_client_that_leaves_ends_the_policy(serve_process: Any) -> None:
-    session = serve_process(SLOW.replace("timeout=0.3", "timeout=30"))
+    session = serve_process(SLOW.replace("timeout=1)", "timeout=30)"))
     with session.begin("tools/call", {"name": "slow"}):
-        # It is asked by the time that a later request is answered.
+        wait_until(lambda: session.text("waits") == "slow", "the beginning of the policy")
         assert session.text("quick") == ""
     wait_until(lambda: "slow" in session.text("quick"), "the end of the policy")

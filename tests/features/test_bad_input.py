@@ -256,7 +256,7 @@ def test_an_over_long_uri_is_refused_in_short(serve: Any, length: int, prefix: s
     refused = session.refusal("resources/read", {"uri": prefix + "a/" * (length // 2)})
     assert refused.code == -32602
     assert len(str(refused)) < 10_000
-    assert time.monotonic() - begun < 2
+    assert time.monotonic() - begun < 9
     assert session.text("alive") == "alive"
 
 

@@ -281,7 +281,7 @@ def after() -> str:
     return "after"
 
 
-@server.tool(timeout=0.1)
+@server.tool(timeout=0.5)
 def out_of_time(
     slow: Annotated[str, Depends(slow)], after: Annotated[str, Depends(after)]
 ) -> str:

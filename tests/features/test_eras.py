@@ -615,7 +615,7 @@ def test_a_loop_of_questions_has_an_end(connect: Open, era: str) -> None:
 HASTY = """
 from snodo import Context, Server, sampling
 
-server = Server("hasty", version="1.0.0", timeout=0.3, limits={"answer_timeout": LIMIT})
+server = Server("hasty", version="1.0.0", timeout=1, limits={"answer_timeout": LIMIT})
 
 
 @server.tool
@@ -664,6 +664,6 @@ def test_the_time_that_a_client_takes_is_not_the_calls(
     session = hasty(30)
     with session.begin_call("samples") as conversation:
         question = conversation.next()
-        threading.Event().wait(0.6)  # twice the time that the call may take
+        threading.Event().wait(2)  # twice the time that the call may take
         session.reply(question, SAMPLED)
         assert said(conversation.rest()[1]["result"]) == "glad"

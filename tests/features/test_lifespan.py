@@ -61,8 +61,7 @@ def test_it_is_cleaned_up_at_a_signal(write_app: Any, kind: str, number: int) ->
         else:
             server.ask(request("tools/list"))
         server.signal(number)
-        server.wait(3)
-        server._reader.join(5)
+        server.wait(10)
         assert server.log().count("lifespan begins") == 1
         assert server.log().count("lifespan ends") == 1
         assert "Traceback" not in server.log()
@@ -75,8 +74,7 @@ def test_it_is_cleaned_up_at_the_end_of_input(write_app: Any) -> None:
     try:
         server.ask(request("tools/list"))
         server.end_input()
-        assert server.wait(3) == 0
-        server._reader.join(5)
+        assert server.wait(10) == 0
         assert "lifespan ends" in server.log()
     finally:
         server.close()
@@ -86,7 +84,7 @@ def test_it_has_begun_before_the_first_answer(write_app: Any) -> None:
     server = StdioServer(write_app(COUNTED))
     try:
         server.ask(request("server/discover"))
-        server.wait_for_log("lifespan begins", timeout=1)
+        server.wait_for_log("lifespan begins", timeout=5)
     finally:
         server.close()
 
@@ -114,8 +112,7 @@ def test_a_server_whose_lifespan_fails_does_not_serve(
 ) -> None:
     server = Process(write_app(FAILS), option, *(["--debug"] if debug else []))
     try:
-        assert server.wait(5) == 1
-        server._reader.join(5)
+        assert server.wait(20) == 1
         *traceback, line = server.log().splitlines()
         assert line == "snodo: the lifespan failed: RuntimeError: no database"
         assert bool(traceback) == debug
@@ -128,8 +125,7 @@ def test_an_error_of_the_system_in_a_lifespan_is_not_taken_for_the_transports(
 ) -> None:
     server = Process(write_app(FAILS.replace("RuntimeError", "ConnectionRefusedError")), "--stdio")
     try:
-        assert server.wait(5) == 1
-        server._reader.join(5)
+        assert server.wait(20) == 1
         assert server.log() == "snodo: the lifespan failed: ConnectionRefusedError: no database\n"
     finally:
         server.close()
@@ -140,8 +136,7 @@ def test_a_lifespan_that_fails_at_its_end_is_told(write_app: Any) -> None:
     try:
         server.ask(request("tools/list"))
         server.end_input()
-        assert server.wait(5) == 1
-        server._reader.join(5)
+        assert server.wait(20) == 1
         assert "snodo: the lifespan failed at its end: RuntimeError: no database" in server.log()
         assert "Traceback" not in server.log()
     finally:
@@ -175,8 +170,7 @@ def test_ctrl_c_ends_a_process_whose_lifespan_has_not_begun_to_serve(
     try:
         server.wait_for_log("lifespan begins")
         server.signal(signal.SIGINT)
-        assert server.wait(3) == 130
-        server._reader.join(5)
+        assert server.wait(10) == 130
         assert server.log() == "lifespan begins\nlifespan ends\n"
     finally:
         server.close()

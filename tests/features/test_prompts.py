@@ -580,7 +580,7 @@ def test_prompts_run_side_by_side(serve: Any) -> None:
     with ThreadPoolExecutor(20) as pool:
         waits = [pool.submit(session.prompt, "waits", {"seconds": "0.5"}) for _ in range(20)]
         assert [wait.result() for wait in waits] == [user("done")] * 20
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 8, "one after the other it takes 10 seconds"
 
 
 def test_messages_are_checked_when_they_are_made() -> None:

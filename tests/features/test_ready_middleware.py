@@ -91,6 +91,13 @@ async def slow_async(seconds: float) -> str:
     return "slept"
 
 
+@server.tool(middleware=[QUICK])
+def held(name: str) -> str:
+    gate(name).wait(20)
+    count(name)
+    return name
+
+
 @server.resource("x://slow", middleware=[QUICK])
 def slow_resource() -> str:
     time.sleep(1)
@@ -479,6 +486,14 @@ def test_a_coroutine_that_is_given_up_is_cancelled(session: Any) -> None:
     before = count(session, "slow_async ended")
     assert session.failure("slow_async", {"seconds": 30}) == "Component timed out"
     reached(session, "slow_async ended", before + 1)
+
+
+def test_a_plain_function_that_is_given_up_is_not_waited_for(session: Any) -> None:
+    name = f"held {session.transport}"
+    assert session.failure("held", {"name": name}) == "Component timed out"
+    assert count(session, name) == 0
+    session.call("opens", {"name": name})
+    reached(session, name)
 
 
 def test_what_is_no_tool_refuses_with_an_error(session: Any) -> None:

@@ -97,12 +97,19 @@ DISPATCH = "snodo.server.dispatch."
 
 
 def told(session: Session, until: Any = lambda events: True) -> list[Any]:
-    """What the sink was told, once that is enough."""
-    end = time.monotonic() + 10
+    """What the sink was told, once that is enough, and all that was before this call is in it."""
+    before: int = session.__dict__.get("asked", 0)
+    end = time.monotonic() + 20
     while True:
+        session.__dict__["asked"] = session.__dict__.get("asked", 0) + 1
         result = session.call("told")
         events = result["structuredContent"]
-        if until(events):
+        # Told in the order in which it happened: with our own asking in it, so is what was before.
+        ours = sum(
+            name == DISPATCH + "start" and metadata.get("component") == "told"
+            for name, _, metadata in events
+        )
+        if ours > before and until(events):
             return list(events)
         assert time.monotonic() < end, f"never enough: {events[-6:]}"
         time.sleep(0.02)
@@ -140,7 +147,7 @@ CALLS: list[tuple[str, dict[str, Any], str | None, dict[str, Any]]] = [
     ("add", {"a": 1, "b": 2}, None, {"outcome": "ok"}),
     ("later", {"text": "x"}, None, {"outcome": "ok"}),
     ("complain", {"text": "x"}, None, {"outcome": "ok", "error_type": "tool_error"}),
-    ("crash", {"text": "x"}, None, {"outcome": "ok", "error_type": "tool_error"}),
+    ("crash", {"text": "x"}, None, {"outcome": "ok", "error_type": "raised"}),
     ("raw", {}, None, {"outcome": "ok", "error_type": "tool_error"}),
     ("add", {"a": "one", "b": 2}, None, {"outcome": "ok", "error_type": "tool_error"}),
     ("refuse", {"text": "x"}, "4001", {"outcome": "error", "error_code": 4001}),
@@ -222,7 +229,7 @@ def test_nothing_that_is_sent_or_answered_is_told(serve: Any) -> None:
     session.ask("tools/call", {"name": "add", "arguments": {"a": 1, "b": 1}} | baggage)
     _, stop = dispatched(session, lambda told: told.get("component") == "add")
     assert stop["outcome"] == "ok"
-    assert hidden not in json.dumps(session.call("told")["structuredContent"])
+    assert hidden not in json.dumps(told(session))
 
 
 def test_a_notification_is_told_to_have_no_reply(serve: Any) -> None:
@@ -287,7 +294,8 @@ def test_a_sink_that_fails_is_logged_once(serve: Any) -> None:
     session = serve(TOLD)
     session.call("add", {"a": 1, "b": 2})
     told(session, lambda events: len(events) > 4)
-    log = session.wait_for_log("a sink failed on snodo.server.dispatch.start")
+    session.wait_for_log("a sink failed on snodo.server.dispatch.start")
+    log = session.wait_for_log("RuntimeError: this sink always fails")
     assert log.count("a sink failed") == 1
     assert log.count("RuntimeError: this sink always fails") == 1
 

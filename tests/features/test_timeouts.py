@@ -17,7 +17,7 @@ import time
 
 from snodo import Context, Server
 
-server = Server("slow", version="1.0.0", timeout=0.4)
+server = Server("slow", version="1.0.0", timeout=1)
 
 
 def say(text):
@@ -45,15 +45,15 @@ def blocks(context: Context) -> str:
     return "never"
 
 
-@server.tool(timeout=5)
+@server.tool(timeout=20)
 async def patient() -> str:
-    await asyncio.sleep(0.7)
+    await asyncio.sleep(1.5)
     return "done"
 
 
-@server.tool(timeout=5)
+@server.tool(timeout=20)
 def patient_in_a_thread() -> str:
-    time.sleep(0.7)
+    time.sleep(1.5)
     return "done"
 
 
@@ -67,7 +67,7 @@ async def hasty() -> str:
 async def swallows() -> str:
     for _ in range(3):
         try:
-            await asyncio.sleep(0.5)
+            await asyncio.sleep(2)
         except asyncio.CancelledError:
             say("swallows was cancelled")
     return "swallowed"
@@ -88,13 +88,17 @@ def quick() -> str:
 """
 
 
+# A server that gives its calls more time than any test takes.
+PATIENT = SLOW.replace("timeout=1)", "timeout=25)")
+
+
 @pytest.mark.parametrize("tool", ["waits", "blocks", "swallows", "cleans_up"])
 def test_the_servers_deadline_ends_a_call(serve_process: Any, tool: str) -> None:
     session = serve_process(SLOW)
     begun = time.monotonic()
     with pytest.raises(Refusal) as refused:
         session.call(tool)
-    assert 0.35 < time.monotonic() - begun < 2
+    assert time.monotonic() - begun > 0.95
     assert refused.value.code == -32603
     assert "timed out" in refused.value.message
     assert refused.value.status == (504 if session.transport == "http" else None)
@@ -113,7 +117,7 @@ def test_what_ran_out_of_time_is_told(serve_process: Any, tool: str, said: str) 
     session = serve_process(SLOW)
     with pytest.raises(Refusal):
         session.call(tool)
-    session.server.wait_for_log(said, timeout=2)
+    session.server.wait_for_log(said)
 
 
 @pytest.mark.parametrize("tool", ["patient", "patient_in_a_thread"])
@@ -122,10 +126,8 @@ def test_a_tool_may_take_longer_than_the_server_allows_others(serve: Any, tool: 
 
 
 def test_a_tool_may_be_given_less(serve: Any) -> None:
-    begun = time.monotonic()
-    with pytest.raises(Refusal):
-        serve(SLOW).call("hasty")
-    assert time.monotonic() - begun < 0.39
+    with pytest.raises(Refusal, match="timed out"):
+        serve(PATIENT).call("hasty", timeout=20)
 
 
 def test_no_deadline_text_tells_more_than_that(serve: Any) -> None:
@@ -146,7 +148,7 @@ gate = threading.Event()
 
 @server.tool(timeout=0.2)
 def stubborn() -> str:
-    gate.wait(1.5)
+    gate.wait(3)
     return "too late"
 
 
@@ -163,9 +165,9 @@ def test_a_thread_that_cannot_be_stopped_keeps_its_place_until_it_returns(
     begun = time.monotonic()
     with pytest.raises(Refusal):
         session.call("stubborn")
-    assert time.monotonic() - begun < 1, "the answer comes at the deadline"
+    assert time.monotonic() - begun < 2.5, "the answer comes at the deadline"
     assert session.text("after") == "ran"
-    assert time.monotonic() - begun > 1.3, "the next call ran beside the abandoned thread"
+    assert time.monotonic() - begun > 2.8, "the next call ran beside the abandoned thread"
 
 
 OTHERS = """
@@ -175,7 +177,7 @@ import time
 
 from snodo import Context, Resource, Server
 
-server = Server("others", version="1.0.0", timeout=0.4)
+server = Server("others", version="1.0.0", timeout=1)
 
 
 async def wait(what):
@@ -208,9 +210,9 @@ async def hasty():
     await wait("the hasty read")
 
 
-@server.resource("x://patient", timeout=5)
+@server.resource("x://patient", timeout=20)
 async def patient():
-    await asyncio.sleep(0.7)
+    await asyncio.sleep(1.5)
     return "done"
 
 
@@ -240,7 +242,7 @@ class Slow(Resource):
 
     def matches(self, uri):
         if uri.startswith("slow://"):
-            time.sleep(1)
+            time.sleep(3)
         return False
 
     def read(self, params, context):
@@ -271,19 +273,16 @@ COMPLETE = {
 def test_reads_prompts_and_completions_have_deadlines_too(
     serve_process: Any, method: str, params: dict[str, Any], said: str
 ) -> None:
-    session = serve_process(OTHERS)
+    # What has less time of its own has it although the server would give more.
+    source = OTHERS.replace("timeout=1)", "timeout=25)") if "hast" in said else OTHERS
+    session = serve_process(source)
     assert session.text("quick") == "quick"
-    begun = time.monotonic()
     refused = session.refusal(method, params)
-    taken = time.monotonic() - begun
-    assert taken < 2
-    if "hast" in said:
-        assert taken < 0.39
     assert set(refused.error) == {"code", "message"}
     assert refused.code == -32603
     assert "timed out" in refused.message
     assert refused.status == (504 if session.transport == "http" else None)
-    session.server.wait_for_log(said, timeout=2)
+    session.server.wait_for_log(said)
     assert session.text("quick") == "quick"
 
 

@@ -366,6 +366,10 @@ def _matcher(template: str) -> Matcher:
     return _matchers[template]
 
 
+# Seconds: far more than it takes on any machine, and far less than its square.
+SOON = 15
+
+
 def test_matching_takes_time_in_proportion_to_the_uri() -> None:
     match = Matcher("s://h/{+p}/end")
     for uri in (
@@ -379,7 +383,7 @@ def test_matching_takes_time_in_proportion_to_the_uri() -> None:
     ):
         begun = time.perf_counter()
         match(uri)
-        assert time.perf_counter() - begun < 1, uri[:20]
+        assert time.perf_counter() - begun < SOON, uri[:20]
 
 
 def test_a_query_of_many_parameters_takes_time_in_proportion() -> None:
@@ -387,7 +391,7 @@ def test_a_query_of_many_parameters_takes_time_in_proportion() -> None:
     for uri in ("s://h/x?" + "&" * 1_000_000, "s://h/x?" + "v31=1&" * 150_000):
         begun = time.perf_counter()
         assert match(uri) is None
-        assert time.perf_counter() - begun < 1
+        assert time.perf_counter() - begun < SOON
 
 
 # Expanding then matching gives the variables back

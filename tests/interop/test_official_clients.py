@@ -121,7 +121,7 @@ def use(
             target = [sys.executable, "-m", "snodo", "serve", str(server), "--stdio"]
         command = request.getfixturevalue(fixture)(program)
         ways = [way] if way else []
-        return json.loads(run(*command, *ways, request.param, *target, timeout=60))
+        return json.loads(run(*command, *ways, request.param, *target, timeout=180))
 
     return use
 
@@ -258,13 +258,13 @@ def test_a_client_finds_what_a_server_of_fewer_revisions_speaks(
     if transport == "http":
         server = HttpServer(SERVER, env=own)
         try:
-            seen = json.loads(run(*command, server.url, timeout=60))
+            seen = json.loads(run(*command, server.url, timeout=180))
         finally:
             server.close()
     else:
         # Clients hand their own environment on only in part.
         stdio = ["env", f"INTEROP_PROTOCOLS={protocols}", sys.executable, "-m", "snodo", "serve"]
-        seen = json.loads(run(*command, *stdio, SERVER, "--stdio", timeout=60))
+        seen = json.loads(run(*command, *stdio, SERVER, "--stdio", timeout=180))
     assert seen["version"] == spoken
     assert seen["tools"] == ["forecast", "greet"]
 
@@ -327,7 +327,7 @@ def test_an_old_client_over_a_stream_and_a_post_box(
     server = HttpServer(INTERACTION, "--legacy-sse")
     try:
         url = server.url.removesuffix("/mcp") + "/sse"
-        seen = json.loads(run(*programs("interaction"), *ways, "sse", url, timeout=60))
+        seen = json.loads(run(*programs("interaction"), *ways, "sse", url, timeout=180))
     finally:
         server.close()
     assert seen["interviews"]["form"]["said"] == "2 tea of size s, gift: True"
@@ -351,7 +351,7 @@ def test_the_inspectors_command_line(
 
     def inspect(method: str, *options: str) -> Any:
         command = [*inspector, *settings, *options, "--method", method, *target]
-        return json.loads(run(*command, timeout=60, env=own))["result"]
+        return json.loads(run(*command, timeout=180, env=own))["result"]
 
     opened = inspect("initialize")
     assert opened["protocolVersion"] == ("2025-11-25" if era == "legacy" else "2026-07-28")

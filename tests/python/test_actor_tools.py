@@ -138,6 +138,30 @@ def test_a_target_is_fixed(run: Run, target: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "source",
+    [
+        "def make(TARGET):\n    {}\nmake('other')",
+        "TARGET = 'other'\n{}",
+        "TARGET = TARGET\n{}",
+        "for TARGET in ('other',):\n    {}",
+        "match 'other':\n    case TARGET:\n        {}",
+        "import os.path as TARGET\nTARGET = 'counter'\n{}",
+        "def make():\n    TARGET = 'counter'\n    {}\nmake()",
+        "globals()['TARGET'] = 'other'\n{}",
+    ],
+)
+def test_a_constant_is_the_same_everywhere(run: Run, source: str) -> None:
+    error = refused(run, source.format(CALL.format("").replace('"counter"', "TARGET")))
+    assert error.reason == "target must be a fixed actor name"
+
+
+def test_what_is_written_is_what_is_given(run: Run) -> None:
+    other = "class Names:\n    def ActorName(self, name): return name + loose\n"
+    call = CALL.format("").replace('"counter"', 'Names().ActorName("counter")')
+    assert refused(run, other + call).reason == "target must be a fixed actor name"
+
+
+@pytest.mark.parametrize(
     ("first", "second"),
     [("counter-get", "counter_get"), ("n", "n"), ("a.b", "aB"), ("one two", "One--Two")],
 )
@@ -430,6 +454,8 @@ def test_check_refuses_what_is_not_written_out_though_it_is_not_run(tmp_path: Pa
             ask(server, "m", target=TARGET, input_schema=NOTHING, message=1, encode_reply=value,
                 timeout_ms=patience)
             ask(server, "o", target=TARGET, input_schema=NOTHING, message=1, encode_reply=value)
+        def shadowed(NAMED):
+            ask(server, "p", target=NAMED, input_schema=NOTHING, message=1, encode_reply=value)
         """,
     )
     line = PRELUDE.count("\n") + 3
@@ -439,6 +465,7 @@ def test_check_refuses_what_is_not_written_out_though_it_is_not_run(tmp_path: Pa
         f"app.py:{line + 1}: tool '?': name: Actor tool names must be non-empty string literals",
         f"app.py:{line + 1}: tool '?': target: target must be a fixed actor name",
         f"app.py:{line + 2}: tool 'm': timeout_ms: timeout_ms must be a positive integer",
+        f"app.py:{line + 6}: tool 'p': target: target must be a fixed actor name",
     ]
 
 

@@ -298,8 +298,8 @@ def test_a_deadline_passes_on_a_blocked_loop(name: str) -> None:
                     blocks.ask(1, timeout=0.05).wait()
                 return time.monotonic() - begun
 
-            blocks.tell(1.0)  # handled at the next turn of the loop, and before what is asked
-            assert await asyncio.to_thread(ask) < 0.9
+            blocks.tell(3.0)  # handled at the next turn of the loop, and before what is asked
+            assert await asyncio.to_thread(ask) < 2.5
 
     asyncio.run(main())
 
@@ -337,7 +337,7 @@ def test_a_full_mailbox_refuses(name: str) -> None:
     go = threading.Event()
     with Says.start(name=name, mailbox=2) as counter:
         counter.tell(go)
-        assert began.wait(5)
+        assert began.wait(20)
         counter.tell(1)
         last = counter.ask(1)
         with pytest.raises(ActorError) as full:
@@ -524,7 +524,7 @@ def test_the_end_of_its_loop_ends_an_actor(name: str) -> None:
     asyncio.run(main())
     for pending in waiting:
         with pytest.raises(ActorError, match="failed"):
-            pending.wait(5)
+            pending.wait(20)
     with ThreadCounter.start(name=name):
         pass
 
@@ -540,8 +540,8 @@ def test_a_loop_that_is_closed_without_a_word_frees_the_name(name: str) -> None:
     with pytest.raises(ActorError, match="unavailable"):
         ActorName(name).tell(1)
     with pytest.raises(ActorError, match="failed"):
-        pending.wait(5)
-    ThreadCounter.start(name=name).stop().wait(5)
+        pending.wait(20)
+    ThreadCounter.start(name=name).stop().wait(20)
 
 
 # --- supervision ---------------------------------------------------------------------------------
@@ -605,7 +605,7 @@ def test_stopping_ends_the_wait_for_a_restart(name: str, kind: Any) -> None:
         counter = kind.start(name=name, supervisor=Supervisor(backoff=60, longest=60))
         with pytest.raises(ActorError, match="failed"):
             await counter.ask(ValueError())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await counter.stop()
 
     asyncio.run(main())
@@ -623,7 +623,7 @@ def test_a_restart_that_fails_counts_too(name: str, caplog: pytest.LogCaptureFix
     unlucky = Unlucky.start(name=name, supervisor=Supervisor(2, backoff=0.01))
     with caplog.at_level(logging.ERROR, "snodo"):
         unlucky.tell(ValueError())
-        unlucky._Base__life.over.wait(5)  # type: ignore[attr-defined]
+        unlucky._Base__life.over.wait(20)  # type: ignore[attr-defined]
     assert len(caplog.messages) == 3
     assert caplog.messages[-1].endswith("; that was too often to start it again")
     assert next(made) == 3
@@ -693,17 +693,17 @@ def grows_little() -> Iterator[Any]:
         gc.collect()
         wait_until(lambda: threading.active_count() <= threads, "the end of all threads")
         assert _descriptors() <= descriptors
-        assert _memory() - memory < 4 << 20
+        assert _memory() - memory < 1 << 20
 
     return run
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is counted in /proc")
-def test_ten_thousand_lives_leave_nothing(name: str, grows_little: Any) -> None:
+def test_ten_thousand_lives_leave_nothing(grows_little: Any) -> None:
     def once(turns: int) -> None:
         async def main() -> None:
             for _ in range(turns):
-                async with Counter.start(name=name) as counter:
+                async with Counter.start(name=next(_names)) as counter:
                     await counter.ask(1)
                     counter.tell(1)
 
@@ -713,18 +713,48 @@ def test_ten_thousand_lives_leave_nothing(name: str, grows_little: Any) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is counted in /proc")
-def test_a_thousand_threads_and_loops_leave_nothing(name: str, grows_little: Any) -> None:
+def test_a_thousand_threads_and_loops_leave_nothing(grows_little: Any) -> None:
     async def live() -> None:
-        async with Counter.start(name=name) as counter:
+        async with Counter.start(name=next(_names)) as counter:
             await counter.ask(1)
 
     def once(turns: int) -> None:
         for _ in range(turns):
-            with ThreadCounter.start(name=name) as counter:
+            with ThreadCounter.start(name=next(_names)) as counter:
                 counter.ask(1).wait()
             asyncio.run(live())
 
     grows_little(once, 1_000)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is counted in /proc")
+def test_a_thousand_crashes_and_restarts_leave_nothing(grows_little: Any) -> None:
+    def once(turns: int) -> None:
+        async def main() -> None:
+            name = next(_names)
+            supervisor = Supervisor(turns + 1, within=1000, backoff=1e-6, longest=1e-6)
+            counter = Counter.start(name=name, supervisor=supervisor)
+            for _ in range(turns):
+                crashing = counter.ask(ValueError())
+                waiting = counter.ask(1)
+                for pending in (crashing, waiting):
+                    with pytest.raises(ActorError, match="failed"):
+                        await pending
+                while True:
+                    try:
+                        assert await counter.ask(1) == 1
+                        break
+                    except ActorError:
+                        await asyncio.sleep(0)
+            await counter.stop()
+
+        asyncio.run(main())
+
+    logging.getLogger("snodo").disabled = True
+    try:
+        grows_little(once, 1_000)
+    finally:
+        logging.getLogger("snodo").disabled = False
 
 
 # --- processes and the rest ----------------------------------------------------------------------
@@ -738,6 +768,8 @@ class Thread(ThreadActor):
         message()
         print("done", flush=True)
 
+ended = threading.Event()
+
 def forever():
     while True:
         pass
@@ -748,6 +780,7 @@ busy.tell({work})
 idle = Thread.start(name="idle")
 time.sleep(0.2)
 print("end", flush=True)
+ended.set()
 """
 
 
@@ -756,7 +789,7 @@ print("end", flush=True)
     [
         ("forever", "end\n"),
         ("lambda: time.sleep(60)", "end\n"),
-        ("lambda: time.sleep(0.4)", "end\ndone\n"),
+        ("lambda: (ended.wait(), time.sleep(0.1))", "end\ndone\n"),
     ],
 )
 def test_a_process_ends_though_threads_of_actors_live(work: str, said: str) -> None:
@@ -768,7 +801,7 @@ def test_a_process_ends_though_threads_of_actors_live(work: str, said: str) -> N
         timeout=30,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 25
 
 
 def test_an_actor_error_survives_pickling() -> None:

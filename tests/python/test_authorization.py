@@ -209,9 +209,13 @@ def test_a_bearer_token_is_found_or_not(header: str, principal: Any) -> None:
         ({1: "a"}, "must be a string"),
         ({" a": "a"}, "printable ASCII"),
         ({"å": "a"}, "printable ASCII"),
-        ({"a": None}, "a principal must be"),
-        ({"a": ""}, "a principal must be"),
-        ({"a": 5}, "a principal must be"),
+        ({"a": None}, "a principal is wrong"),
+        ({"a": ""}, "a principal is wrong"),
+        ({"a": 5}, "of type int: it must be a string that is not empty, or a dict of JSON"),
+        ({"a": {"a": object()}}, "a principal is wrong"),
+        ({"a": {1: 2}}, "a principal is wrong"),
+        ({"a": {"a": float("nan")}}, "a principal is wrong"),
+        ({"a": "x" * 20_000}, "at most 16384 bytes"),
         ("token", "takes a dict"),
         (None, "takes a dict"),
     ],
@@ -270,11 +274,11 @@ BAD = [
 
 @pytest.mark.parametrize("said", BAD, ids=range(len(BAD)))
 def test_the_principal_of_a_pipe_is_said_or_not(said: str, monkeypatch: Any) -> None:
-    from snodo import _options
+    from snodo import _principal
 
     monkeypatch.setenv("SNODO_PRINCIPAL", said)
     with pytest.raises(ConfigurationError, match="SNODO_PRINCIPAL"):
-        _options.environment_principal()
+        _principal.environment_principal()
 
 
 def test_nothing_of_this_is_imported_by_a_server_that_has_none_of_it() -> None:

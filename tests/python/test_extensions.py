@@ -70,7 +70,20 @@ def _plain(self: Any, *given: Any) -> None:
         ({"missing_capability": Error(1, "x", object())}, "the data of missing_capability"),
         ({"result_types": ["complete"]}, "the protocol's own"),
         ({"result_types": "job"}, "result_types must be a list of strings"),
-        ({"operations": [5]}, "operations must be a list of strings"),
+        ({"operations": [5], "around": _async}, "operations must be a list of strings"),
+        ({"operations": ["tools/call"]}, "operations needs around()"),
+        (
+            {"operations": ["tools/cal"], "around": _async},
+            'operation "tools/cal" is none that around() can be around',
+        ),
+        (
+            {"operations": ["subscriptions/listen"], "around": _async},
+            'operation "subscriptions/listen" is none',
+        ),
+        (
+            {"operations": ["jobs/good"], "around": _async},
+            'operation "jobs/good" is none',
+        ),
         ({"filter_keys": ["jobIds"]}, "filter_keys needs notification()"),
         ({"notification": _plain}, "notification() needs filter_keys"),
         ({"subscribe": _plain}, "subscribe() needs filter_keys"),

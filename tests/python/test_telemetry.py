@@ -16,7 +16,18 @@ from typing import Any
 
 import pytest
 
-from snodo import ConfigurationError, Context, Server, ToolError, _telemetry, telemetry
+from snodo import (
+    ConfigurationError,
+    Context,
+    Event,
+    Extension,
+    Hub,
+    Server,
+    ToolError,
+    _telemetry,
+    telemetry,
+)
+from snodo.extension import method
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -55,7 +66,7 @@ class Sink:
 
 def wait(what: Callable[[], Any]) -> Any:
     """What it gives, once that is something."""
-    end = time.monotonic() + 10
+    end = time.monotonic() + 20
     while not (found := what()):
         assert time.monotonic() < end, "it never came"
         time.sleep(0.01)
@@ -173,11 +184,112 @@ def test_a_slow_sink_loses_events_in_pairs_and_is_told_how_many(
 def test_the_load_is_told_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_telemetry, "_LOAD", 0.0)
     sink = Sink()
-    adder(instrument=[sink]).handle(call("add", a=1, b=2))
+    server = adder(instrument=[sink])  # with which the thread that tells would end
+    server.handle(call("add", a=1, b=2))
     _, measured, said = sink.next("snodo.server.load")
     names = {"in_flight", "running", "queued", "streams", "connections", "sessions"}
     assert set(measured) == names
     assert said == {}
+
+
+class Jobs(Extension):
+    id = "com.example/jobs"
+    filter_keys = ("jobIds", "allJobs")
+
+    @method("jobs/get")
+    def get(self, params: dict[str, Any], context: Context) -> dict[str, Any]:
+        return {}
+
+    def notification(self, selector: str, payload: Any, context: Context) -> tuple[str, Any]:
+        return "notifications/jobs", payload
+
+
+def test_what_becomes_of_events_is_told() -> None:
+    sink, hub = Sink(), Hub(max_buffer=1, overflow="drop_newest")
+    server = adder(instrument=[sink], subscriptions=hub, extensions=[Jobs()])
+    declared = {"io.modelcontextprotocol/clientCapabilities": {"extensions": {Jobs.id: {}}}}
+    wanted = {"jobIds": ["a"], "toolsListChanged": True, "allJobs": False}
+    message = request("subscriptions/listen", declared, notifications=wanted)
+
+    async def listens() -> None:
+        heard = asyncio.Event()
+
+        async def takes_one(sent: dict[str, Any]) -> None:
+            if sent.get("body"):
+                heard.set()
+                await asyncio.Event().wait()
+
+        listening = asyncio.create_task(hosted(server, message, takes_one))
+        await asyncio.wait_for(heard.wait(), 10)
+        # Whatever is on its way by now: a host that takes nothing leaves no room for so many.
+        for number in range(20):
+            hub.publish(Event.extension(Jobs.id, "a", {"n": number}))
+        hub.complete()
+        listening.cancel()
+
+    asyncio.run(listens())
+    listener = {"request_id": 7, "transport": "http"}
+    keys = {"filter_keys": ["jobIds", "toolsListChanged"]}
+    opened = sink.next("snodo.subscription.open")
+    assert opened[1:] == ({"subscriptions": 1}, listener | keys)
+    what = {"event_kind": "extension", "extension_id": Jobs.id}
+    assert sink.next("snodo.subscription.publish")[2] == what
+    # Beside the one that waits one may be on its way; later they may have left.
+    _, measured, said = sink.next("snodo.subscription.overflow")
+    assert measured.pop("queued") in (1, 2)
+    assert (measured, said) == ({"dropped": 1}, what | {"policy": "drop_newest"})
+    _, measured, said = sink.next("snodo.subscription.complete")
+    assert measured.pop("queued") in (0, 1, 2)
+    assert (measured, said) == ({"subscriptions": 1}, {})
+    closed = sink.next("snodo.subscription.close")
+    assert closed[1] == {"subscriptions": 0}
+    assert closed[2].pop("reason") in ("cancelled", "complete")
+    assert closed[2] == listener | keys
+
+
+def test_a_request_without_a_message_is_told() -> None:
+    sink, sent = Sink(), []
+
+    async def take(part: dict[str, Any]) -> None:
+        sent.append(part)
+
+    server = adder(instrument=[sink])
+    asyncio.run(hosted(server, call("add"), take, host=b"evil.example"))
+    assert sent[0]["status"] == 403
+    assert sink.next("snodo.http.refused")[1:] == ({"count": 1}, {"status": 403})
+
+
+async def hosted(
+    server: Server, message: dict[str, Any], send: Any, host: bytes = b"localhost"
+) -> None:
+    """Serve a message as an ASGI server would."""
+    body = json.dumps(message).encode()
+    headers = {
+        b"host": host,
+        b"content-type": b"application/json",
+        b"accept": b"application/json, text/event-stream",
+        b"content-length": b"%d" % len(body),
+        b"mcp-protocol-version": b"2026-07-28",
+        b"mcp-method": message["method"].encode(),
+    }
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "POST",
+        "path": "/mcp",
+        "headers": list(headers.items()),
+        "client": ("127.0.0.1", 5),
+        "server": ("127.0.0.1", 80),
+    }
+    parts = [{"type": "http.request", "body": body}]
+
+    async def receive() -> dict[str, Any]:
+        if not parts:
+            await asyncio.Event().wait()
+        return parts.pop()
+
+    app: Any = server.asgi()
+    await asyncio.wait_for(app(scope, receive, send), 10)
 
 
 def test_the_thread_ends_with_its_server() -> None:
@@ -400,8 +512,9 @@ def test_the_span_is_current_around_the_handler(collected: Collected) -> None:
         if span.parent:
             outer = by_id[span.parent.span_id]
             assert span.context.trace_id == outer.context.trace_id
-            assert outer.start_time <= span.start_time + 1000
-            assert span.end_time <= outer.end_time + 1000
+            # A clock that is being set runs a little differently from one that counts.
+            assert outer.start_time <= span.start_time + 10_000_000
+            assert span.end_time <= outer.end_time + 10_000_000
 
 
 def test_the_parent_is_what_the_client_says(collected: Collected) -> None:
@@ -462,6 +575,28 @@ def test_requests_that_need_no_handler_have_spans_too(collected: Collected) -> N
     assert "gen_ai.operation.name" not in spans["prompts/get greet"].attributes
 
 
+def test_a_tool_that_raised_is_told_from_one_that_failed_on_purpose(collected: Collected) -> None:
+    server = Server("raises", instrument=[collected.sink])
+
+    @server.tool
+    def sold_out() -> None:
+        raise ToolError("s3cr3t")
+
+    @server.tool
+    async def broken() -> None:
+        raise LookupError("s3cr3t")
+
+    server.handle(call("sold_out"))
+    server.handle(call("broken"))
+    spans = {span.name: span for span in collected.finished(2)}
+    for name, raised in (("sold_out", None), ("broken", True)):
+        attributes = spans[f"tools/call {name}"].attributes
+        assert attributes["error.type"] == "tool_error", "as the conventions have it"
+        assert attributes.get("snodo.raised") is raised
+        assert "s3cr3t" not in str(dict(attributes))
+        assert "LookupError" not in str(dict(attributes))
+
+
 def test_a_call_out_of_time_has_one_span(collected: Collected) -> None:
     server = Server("late", instrument=[collected.sink], timeout=0.05)
     go = threading.Event()
@@ -474,11 +609,9 @@ def test_a_call_out_of_time_has_one_span(collected: Collected) -> None:
     (span,) = collected.finished(1)
     go.set()
     assert span.attributes["error.type"] == "-32603"
-    time.sleep(0.05)
+    sink = collected.sink
+    wait(lambda: not sink._open and not sink._late and not sink._arrived)
     assert len(collected.finished(1)) == 1
-    assert not collected.sink._open
-    assert not collected.sink._late
-    assert not collected.sink._arrived
 
 
 def test_many_calls_at_once_have_one_span_each(collected: Collected) -> None:
@@ -504,7 +637,7 @@ def test_many_calls_at_once_have_one_span_each(collected: Collected) -> None:
         thread.join(30)
     spans = collected.finished(200)
     assert len({span.context.span_id for span in spans}) == 200
-    assert not collected.sink._open
+    wait(lambda: not collected.sink._open)
 
 
 def test_a_tracer_that_fails_changes_nothing(

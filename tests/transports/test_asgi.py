@@ -44,7 +44,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import PlainTextResponse
 from snodo import Context, Server
 
-LIMITS = {"keep_alive_interval": 0.3, "body_timeout": 0.7, "body_bytes": 100_000}
+LIMITS = {"keep_alive_interval": 0.3, "body_timeout": 2, "body_bytes": 100_000}
 server = Server("shop", version="1.0.0", limits=LIMITS)
 asked = contextvars.ContextVar("asked", default="nobody")
 
@@ -509,7 +509,7 @@ async def ask(
 
 @pytest.fixture
 def demo() -> Server:
-    server = Server("demo", limits={"body_bytes": 2000, "head_bytes": 2000, "write_timeout": 0.2})
+    server = Server("demo", limits={"body_bytes": 2000, "head_bytes": 2000})
 
     @server.tool
     def echo(text: str) -> str:
@@ -519,17 +519,6 @@ def demo() -> Server:
     async def native() -> str:
         return "native"
 
-    @server.tool
-    async def floods(context: Context) -> str:
-        try:
-            for step in range(1_000_000):
-                context.progress(step, message="x" * 1000)
-                await asyncio.sleep(0)
-        finally:
-            stopped.set()
-        return "never"
-
-    stopped = server.__dict__["stopped"] = threading.Event()
     return server
 
 
@@ -685,7 +674,19 @@ class TestByHand:
         assert len(statuses) == 600
         assert set(statuses) <= {200, 500}
 
-    def test_who_does_not_take_what_is_sent_ends_the_call(self, demo: Server) -> None:
+    def test_who_does_not_take_what_is_sent_ends_the_call(self) -> None:
+        server, stopped = Server("flood", limits={"write_timeout": 0.2}), threading.Event()
+
+        @server.tool
+        async def floods(context: Context) -> str:
+            try:
+                for step in range(1_000_000):
+                    context.progress(step, message="x" * 1000)
+                    await asyncio.sleep(0)
+            finally:
+                stopped.set()
+            return "never"
+
         message, given = calling(call("floods", progressToken="p"))
         given["headers"].append((b"accept", b"application/json, text/event-stream"))
         taken = 0
@@ -705,11 +706,11 @@ class TestByHand:
                 await asyncio.Event().wait()
 
         async def stall() -> None:
-            await asyncio.wait_for(demo.asgi()(given, receive, send), 10)
-            await asyncio.to_thread(demo.__dict__["stopped"].wait, 10)
+            await asyncio.wait_for(server.asgi()(given, receive, send), 10)
+            await asyncio.to_thread(stopped.wait, 10)
 
         asyncio.run(stall())
-        assert demo.__dict__["stopped"].is_set()
+        assert stopped.is_set()
 
     def test_a_host_that_cannot_send_ends_the_call(self, demo: Server) -> None:
         async def send(_: Message) -> None:

@@ -25,6 +25,9 @@ from driver import (
     wait_until,
 )
 
+# Storms and crowds take their time where there is little to run them on.
+pytestmark = pytest.mark.timeout(240)
+
 CHAOS = """
 import asyncio
 import contextlib
@@ -176,7 +179,7 @@ def settles(session: Any, before: dict[str, int]) -> None:
         return all(count <= before[what] for what, count in left(session).items())
 
     try:
-        wait_until(settled, "the end of all that was begun", 20)
+        wait_until(settled, "the end of all that was begun", 60)
     except AssertionError:
         raise AssertionError(f"before {before}, after {left(session)}") from None
 

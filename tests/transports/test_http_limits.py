@@ -23,13 +23,16 @@ HEADERS: dict[str, str | None] = {
 }
 CALL: dict[str, str | None] = HEADERS | {"Mcp-Method": "tools/call", "Mcp-Name": "size"}
 
+# Sooner than a server that was told no time, however slow the machine is.
+BY_DEFAULT = 8
+
 IMPATIENT = """
 from snodo import Server
 
 server = Server(
     "impatient",
     version="1.0.0",
-    limits={"head_timeout": 0.5, "body_timeout": 0.5, "body_bytes": 1000},
+    limits={"head_timeout": 1.0, "body_timeout": 1.0, "body_bytes": 1000},
 )
 
 @server.tool
@@ -191,7 +194,7 @@ def test_what_is_not_http_is_400_or_closed(server: HttpServer, raw: bytes) -> No
     with server.connect() as connection:
         connection.sendall(raw)
         connection.shutdown(socket.SHUT_WR)
-        answer = closed_within(connection, 5)
+        answer = closed_within(connection, BY_DEFAULT)
     assert answer == b"" or answer.split()[1] == b"400"
 
 
@@ -217,16 +220,16 @@ def test_a_stalled_body_is_408(impatient: HttpServer) -> None:
         reply = read_reply(connection)
         assert reply.status == 408
         assert reply.json()["error"]["code"] == -32600
-        assert 0.4 < time.monotonic() - begun < 3
+        assert 0.9 < time.monotonic() - begun < BY_DEFAULT
 
 
 def test_a_stalled_head_is_closed(impatient: HttpServer) -> None:
+    begun = time.monotonic()
     with impatient.connect() as connection:
-        begun = time.monotonic()
         connection.sendall(b"POST /mcp HTTP/1.1\r\nHost: loc")
-        answer = closed_within(connection, 5)
+        answer = closed_within(connection, BY_DEFAULT)
         assert answer == b"" or answer.split()[1] in (b"400", b"408")
-        assert 0.4 < time.monotonic() - begun < 3
+        assert time.monotonic() - begun > 0.9
 
 
 @pytest.mark.parametrize("part", ["head", "body"])
@@ -242,12 +245,12 @@ def test_a_trickle_does_not_extend_the_time(impatient: HttpServer, part: str) ->
             if select.select([connection], [], [], 0.1)[0]:
                 break
             connection.sendall(bytes([byte]))
-        assert time.monotonic() - begun < 3, "every byte bought more time"
+        assert time.monotonic() - begun < BY_DEFAULT, "every byte bought more time"
 
 
 def test_a_silent_connection_is_closed(impatient: HttpServer) -> None:
     with impatient.connect() as connection:
-        answer = closed_within(connection, 5)
+        answer = closed_within(connection, BY_DEFAULT)
         assert answer == b"" or answer.split()[1] in (b"400", b"408")
 
 
@@ -255,7 +258,7 @@ def test_a_kept_connection_that_stays_silent_is_closed(impatient: HttpServer) ->
     with impatient.connect() as connection:
         connection.sendall(head("POST", "/mcp", LIST, HEADERS) + LIST)
         assert read_reply(connection).status == 200
-        closed_within(connection, 5)
+        closed_within(connection, BY_DEFAULT)
 
 
 def test_a_slow_client_does_not_stop_the_others(server: HttpServer) -> None:
@@ -275,7 +278,7 @@ def test_a_client_that_gives_up_in_the_middle_harms_nobody(server: HttpServer) -
 
 
 def test_connections_over_the_limit_are_closed_unread(write_app: Callable[[str], Path]) -> None:
-    source = IMPATIENT.replace('"body_bytes": 1000', '"connections": 2').replace("0.5", "30")
+    source = IMPATIENT.replace('"body_bytes": 1000', '"connections": 2').replace("1.0,", "30,")
     server = HttpServer(write_app(source))
     try:
         with server.connect() as first, server.connect() as second:
@@ -283,7 +286,7 @@ def test_connections_over_the_limit_are_closed_unread(write_app: Callable[[str],
                 connection.sendall(head("POST", "/mcp", LIST, HEADERS) + LIST)
                 assert read_reply(connection).status == 200
             with server.connect() as third:
-                assert closed_within(third, 5) == b""
+                assert closed_within(third, BY_DEFAULT) == b""
         server.wait_for_log("closed a connection unread: 2 are open")
         wait_until(lambda: served(server), "a place for a new connection")
     finally:
@@ -303,7 +306,7 @@ def test_two_thousand_idle_connections_do_not_end_the_service(
 ) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    server = HttpServer(write_app(IMPATIENT.replace('"head_timeout": 0.5', '"head_timeout": 2.0')))
+    server = HttpServer(write_app(IMPATIENT.replace('"head_timeout": 1.0', '"head_timeout": 2.0')))
     idle: list[socket.socket] = []
     try:
         for _ in range(2000):

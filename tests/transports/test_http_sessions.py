@@ -98,6 +98,9 @@ def announce(uri: str) -> str:
     return "announced"
 """
 
+# So long that no request of a client that goes on is late, however slow the machine is.
+IDLE = 1.0
+
 SAMPLED = {"role": "assistant", "content": {"type": "text", "text": "glad"}, "model": "m"}
 
 
@@ -287,14 +290,14 @@ def test_there_are_only_so_many_sessions(serve_with: Callable[..., HttpServer]) 
 
 
 def test_an_idle_session_ends(serve_with: Callable[..., HttpServer]) -> None:
-    server = serve_with(session_idle=0.2)
+    server = serve_with(session_idle=IDLE)
     session = HttpHandshake(server, "2025-11-25")
     assert session.text("quick") == "quick"
     wait_until(lambda: is_gone(server, session), "the end of an idle session", 10)
 
 
 def test_a_session_in_use_is_not_idle(serve_with: Callable[..., HttpServer]) -> None:
-    server = serve_with(session_idle=0.2)
+    server = serve_with(session_idle=IDLE)
     listens, works = HttpHandshake(server, "2025-11-25"), HttpHandshake(server, "2025-11-25")
     with listens.changes(), works.converse(call("waits", progressToken=1)) as conversation:
         conversation.notice()
@@ -307,7 +310,7 @@ def test_a_session_in_use_is_not_idle(serve_with: Callable[..., HttpServer]) -> 
 
 def is_gone(server: HttpServer, session: HttpHandshake) -> bool:
     """Looks from time to time, for whoever looks too often keeps it alive."""
-    threading.Event().wait(0.25)
+    threading.Event().wait(IDLE * 1.1)
     return session.post({"jsonrpc": "2.0", "id": 1, "method": "ping"}).status == 404
 
 
@@ -413,8 +416,10 @@ def test_a_stream_is_taken_up_from_its_priming_event(server: HttpServer) -> None
 def test_a_silent_call_can_be_taken_up_too(server: HttpServer) -> None:
     """Its stream begins with the priming event alone."""
     session = HttpHandshake(server, "2025-11-25")
+    begun = server.log().count("waits begins")
     conversation = session.converse(call("waits"))  # no token: nothing is said before the answer
     conversation.wait_for_priming()
+    wait_until(lambda: server.log().count("waits begins") > begun, "the work")
     conversation.leave()
     assert session.text("opens_gate") == "open"
     with session.changes(after=conversation.ids[0]) as again:
@@ -517,11 +522,10 @@ def test_a_session_hears_of_changes_on_one_stream(server: HttpServer, revision: 
     session.ask("resources/subscribe", {"uri": "note://1"})
     with session.changes() as stream:
         session.text("announce", {"uri": "note://2"})
+        assert stream.notice()["method"] == "notifications/tools/list_changed"
         session.text("announce", {"uri": "note://1"})
-        heard = [stream.notice() for _ in range(3)]
-        assert [message["method"] for message in heard].count(
-            "notifications/tools/list_changed"
-        ) == 2
+        heard = [stream.notice() for _ in range(2)]
+        assert "notifications/tools/list_changed" in [message["method"] for message in heard]
         assert {"uri": "note://1"} in [message.get("params") for message in heard]
         session.ask("resources/unsubscribe", {"uri": "note://1"})
         session.text("announce", {"uri": "note://1"})
@@ -651,7 +655,7 @@ def test_a_thousand_open_streams_end_with_the_server(write_app: Callable[[str], 
         for stream in streams:
             assert stream.wait_for_end() == []
             stream.left = True
-        assert server.wait(10) == 0
+        assert server.wait(20) == 0
 
 
 def test_a_question_does_not_hold_a_server_that_ends(write_app: Callable[[str], Path]) -> None:

@@ -31,6 +31,11 @@ def add(a: int, b: int) -> int:
 
 
 @server.tool
+def crash():
+    raise LookupError("s3cr3t")
+
+
+@server.tool
 async def wait(seconds: float) -> str:
     await asyncio.sleep(seconds)
     return "done"
@@ -38,7 +43,7 @@ async def wait(seconds: float) -> str:
 
 @server.tool
 def block(context: Context) -> str:
-    for _ in range(1000):
+    for _ in range(6000):
         context.check_cancelled()
         time.sleep(0.01)
     return "done"
@@ -154,12 +159,14 @@ def test_calls_are_counted_by_method_component_and_outcome(server: HttpServer) -
     for _ in range(3):
         server.send(call("add", a=1, b=2))
     server.send(call("add", a="x", b=2))
+    server.send(call("crash"))
     server.send(call("s3cr3t-tool"))
     server.send(request("s3cr3t-method"))
     server.send({"jsonrpc": "2.0", "method": "notifications/s3cr3t"})
     samples = scrape(server)
     assert requests(samples, "add", "ok") == 3
     assert requests(samples, "add", "tool_error") == 1
+    assert requests(samples, "crash", "raised") == 1
     assert requests(samples, "", "error") == 1
     assert requests(samples, "", "error", method="unknown") == 1
     assert requests(samples, "", "no_reply", method="unknown") == 1
@@ -171,10 +178,13 @@ def test_calls_are_counted_by_method_component_and_outcome(server: HttpServer) -
 
 def test_what_runs_and_waits_is_seen(server: HttpServer) -> None:
     held = [server.converse(call("block", id=number)) for number in range(6)]
-    samples = wait_for(server, lambda samples: value(samples, "calls_queued") == 2)
+    # Those that asked before may be counted until it is noticed that they are gone.
+    samples = wait_for(
+        server,
+        lambda samples: value(samples, "calls_queued") == 2 and value(samples, "connections") == 7,
+    )
     assert value(samples, "calls_running") == 4
     assert value(samples, "requests_in_flight") == 6
-    assert value(samples, "connections") == 7
     assert server.send(call("add", a=1, b=2)).status == 503
     for conversation in held:
         conversation.leave()
@@ -243,7 +253,7 @@ def test_the_endpoint_cannot_be_where_they_are(write_app: Callable[[str], Path])
     with closing(
         Process(write_app(SOURCE), "--port", "0", "--metrics", "--path", "/metrics")
     ) as process:
-        assert process.popen.wait(10) == 1
+        assert process.wait(10) == 1
         assert 'path "/metrics" is taken by --metrics' in process.log()
 
 

@@ -95,7 +95,7 @@ def test_a_new_file_counts_and_what_is_hidden_or_installed_does_not(
     server.wait_for_log(f"{os.path.join('deep', 'new.py')} changed")
     assert "x.py" not in server.log()
     assert "notes.txt" not in server.log()
-    wait_until(lambda: children(server) not in ({before}, set()), "another process", 10)
+    wait_until(lambda: children(server) not in ({before}, set()), "another process")
 
 
 def test_a_mistake_is_told_and_the_next_change_mends_it(server: HttpServer, folder: Path) -> None:
@@ -147,7 +147,7 @@ def test_another_folder_can_be_watched(
 def test_a_signal_ends_both(server: HttpServer, number: int) -> None:
     (child,) = children(server)
     server.signal(number)
-    assert server.wait(5) == 0
+    assert server.wait(10) == 0
     assert not is_alive(child)
 
 

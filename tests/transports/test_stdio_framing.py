@@ -68,7 +68,7 @@ def test_a_last_line_without_its_ending_is_served() -> None:
         server.write(listing("last"))
         server.end_input()
         assert server.read_message()["id"] == "last"
-        assert server.wait(2) == 0
+        assert server.wait(10) == 0
     finally:
         server.close()
 
@@ -191,8 +191,8 @@ def test_a_call_of_four_mebibytes_is_served(server: StdioServer) -> None:
 
 def test_a_quick_call_overtakes_a_slow_one(server: StdioServer) -> None:
     for tool in ("pause", "block"):
-        server.write(call(tool, {"seconds": 0.5}, "slow") + b"\n")
-        server.write(call("echo", {"text": "hi"}, "quick") + b"\n")
+        slow, quick = call(tool, {"seconds": 1}, "slow"), call("echo", {"text": "hi"}, "quick")
+        server.write(slow + b"\n" + quick + b"\n")
         assert [server.read_message()["id"] for _ in range(2)] == ["quick", "slow"]
 
 
@@ -207,8 +207,7 @@ def test_large_answers_never_interleave(server: StdioServer) -> None:
 
 
 def test_an_id_in_use_is_refused_and_the_first_call_is_answered(server: StdioServer) -> None:
-    server.write(call("pause", {"seconds": 0.5}, 7) + b"\n")
-    server.write(call("echo", {"text": "hi"}, 7) + b"\n")
+    server.write(call("pause", {"seconds": 1}, 7) + b"\n" + call("echo", {"text": "hi"}, 7) + b"\n")
     first, second = server.read_message(), server.read_message()
     assert error_of(first, -32600)["message"] == "Duplicate in-flight request id"
     assert first["id"] == 7
@@ -218,8 +217,8 @@ def test_an_id_in_use_is_refused_and_the_first_call_is_answered(server: StdioSer
 
 
 def test_the_id_one_is_not_the_id_string_one(server: StdioServer) -> None:
-    server.write(call("pause", {"seconds": 0.3}, 1) + b"\n")
-    server.write(call("echo", {"text": "hi"}, "1") + b"\n")
+    slow, quick = call("pause", {"seconds": 1}, 1), call("echo", {"text": "hi"}, "1")
+    server.write(slow + b"\n" + quick + b"\n")
     assert [server.read_message()["id"] for _ in range(2)] == ["1", 1]
 
 

@@ -99,8 +99,7 @@ def test_what_a_tool_prints_goes_to_stderr(write_app: Callable[[str], Path], too
         assert answer["result"]["content"] == [{"type": "text", "text": "ok"}]
         server.end_input()
         assert server.rest() == [], "stdout carries more than messages"
-        server.wait(3)
-        server._reader.join(5)
+        server.wait(10)
         said = server.log()
         for source in ("print at import", "fd 1 at import", "child at import"):
             assert f"noise: {source}" in said
@@ -139,7 +138,7 @@ def test_server_run_keeps_stdout_too(write_app: Callable[[str], Path]) -> None:
     path = write_app(NOISY + '\n\nif __name__ == "__main__":\n    server.run()\n')
     line = json.dumps(request("tools/call", {"name": "prints"})) + "\n"
     done = subprocess.run(
-        [sys.executable, str(path)], input=line, capture_output=True, text=True, timeout=10
+        [sys.executable, str(path)], input=line, capture_output=True, text=True, timeout=30
     )
     # Only what runs after `server.run()` can be kept away; at import the file owned its stdout.
     answers = [line for line in done.stdout.splitlines() if not line.startswith("noise:")]
@@ -197,7 +196,7 @@ def test_a_stream_that_is_closed_at_start_is_nobody_elses(
         cwd=path.parent,
         input=asked.encode(),
         capture_output=True,
-        timeout=10,
+        timeout=30,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -222,7 +221,7 @@ def test_a_closed_standard_output_is_told(write_app: Callable[[str], Path]) -> N
         cwd=path.parent,
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
-        timeout=10,
+        timeout=30,
         check=False,
     )
     assert done.returncode == 2

@@ -13,7 +13,7 @@ BUSY = """
     import time
     from snodo import Server
 
-    server = Server("busy", timeout=0.2)
+    server = Server("busy", timeout=0.2, limits={"eof_timeout": 10})
 
     @server.tool
     def ticks() -> str:
@@ -48,7 +48,7 @@ def test_a_call_that_outlives_its_deadline_does_not_abort_the_server(tmp_path, t
         cwd=tmp_path,
         input=call.encode(),
         capture_output=True,
-        timeout=20,
+        timeout=30,
     )
     assert b"timed out" in ended.stdout
     assert ended.returncode == 0, ended.stderr
@@ -66,7 +66,7 @@ def test_a_call_that_outlives_its_deadline_does_not_abort_a_script(tmp_path, too
     """)
     (tmp_path / "script.py").write_text(script)
     ended = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, timeout=20
+        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, timeout=30
     )
     assert b"timed out" in ended.stdout
     assert ended.returncode == 0, ended.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import signal
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from driver import HttpReply, Process, head, read_reply, request
+from driver import HttpReply, Process, head, read_reply, request, wait_until
 from driver.http import mirrored
 
 SERVER = Path(__file__).parent / "echo_server.py"
@@ -82,6 +83,13 @@ def start() -> Iterator[Callable[..., TlsServer]]:
         server.close()
 
 
+def serves(server: TlsServer) -> bool:
+    try:
+        return server.send().status == 200
+    except OSError:
+        return False
+
+
 def refusal(*options: str) -> str:
     """What is said instead of serving."""
     done = subprocess.run(
@@ -118,7 +126,8 @@ def test_long_answers_and_streams_arrive_whole(shared: TlsServer) -> None:
 def test_who_speaks_no_tls_gets_no_answer(shared: TlsServer) -> None:
     with socket.create_connection(("127.0.0.1", shared.port), 10) as connection:
         connection.sendall(head("GET", "/healthz"))
-        assert b"HTTP" not in connection.recv(1000)
+        with contextlib.suppress(ConnectionError):
+            assert b"HTTP" not in connection.recv(1000)
     assert shared.send().status == 200
 
 
@@ -126,7 +135,7 @@ def test_a_handshake_has_its_time(
     start: Callable[..., TlsServer], write_app: Callable[[str], Path]
 ) -> None:
     source = SERVER.read_text().replace(
-        'version="1.0.0"', 'version="1.0.0", limits={"head_timeout": 0.5, "connections": 2}'
+        'version="1.0.0"', 'version="1.0.0", limits={"head_timeout": 2, "connections": 2}'
     )
     server = start(*PLAIN, target=write_app(source))
     silent = [socket.create_connection(("127.0.0.1", server.port), 10) for _ in range(2)]
@@ -136,7 +145,7 @@ def test_a_handshake_has_its_time(
     for connection in silent:
         with connection:
             assert connection.recv(1) == b""
-    assert server.send().status == 200
+    wait_until(lambda: serves(server), "a place for a new connection")
 
 
 def test_a_client_that_leaves_is_noticed(start: Callable[..., TlsServer]) -> None:
@@ -154,7 +163,7 @@ def test_a_signal_lets_calls_finish(start: Callable[..., TlsServer]) -> None:
         server.wait_for_log("pause begins")
         server.signal(signal.SIGTERM)
         assert read_reply(connection).status == 200
-    assert server.wait(5) == 0
+    assert server.wait(10) == 0
 
 
 @pytest.mark.parametrize("said", [b"", b"\x16\x03\x01"])
@@ -168,7 +177,7 @@ def test_half_a_handshake_does_not_hold_the_end(
         assert server.send().status == 200
         server.signal(signal.SIGTERM)
         # A handshake may take ten seconds.
-        assert server.wait(5) == 0
+        assert server.wait(8) == 0
 
 
 def test_workers_speak_it_too(start: Callable[..., TlsServer]) -> None:

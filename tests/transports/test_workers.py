@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -185,7 +186,7 @@ def serve(write_app: Callable[[str], Path]) -> Iterator[Callable[..., HttpServer
     for server in opened:
         left = children(server) if server.popen.poll() is None else set()
         server.close()
-        wait_until(partial(none_is_alive, left), "the end of all workers", 10)
+        wait_until(partial(none_is_alive, left), "the end of all workers")
 
 
 @pytest.fixture
@@ -373,32 +374,32 @@ def test_one_that_cannot_start_does_not_hide_what_is_served(
 
 
 def test_who_dies_under_load_is_replaced_and_the_others_serve_on(
-    serve: Callable[..., HttpServer],
+    serve: Callable[..., HttpServer], tmp_path: Path
 ) -> None:
-    server = serve()
+    held = tmp_path / "held"
+    server = serve(f"import os, time\nwhile os.path.exists({str(held)!r}): time.sleep(0.01)\n{APP}")
     before = reached(server)
     over, answered, broken = threading.Event(), Counter[int](), Counter[str]()
 
-    def load() -> None:
-        while not over.is_set():
-            try:
-                answered[pid_of(server)] += 1
-            except (OSError, ValueError) as error:
-                broken[type(error).__name__] += 1
-
-    threads = [threading.Thread(target=load) for _ in range(6)]
+    threads = [
+        threading.Thread(target=load, args=(server, over, answered, broken)) for _ in range(6)
+    ]
     for thread in threads:
         thread.start()
     try:
         (victim, *others) = before
+        held.touch()
         os.kill(victim, signal.SIGKILL)
-        # Well above what it takes: a second on a machine with nothing else to do.
-        wait_until(lambda: set(answered) - before != set(), "an answer of a new worker", 10)
+        wait_until(lambda: not is_alive(victim), "its end")
         served = answered.copy()
         wait_until(
-            lambda: all(answered[other] > served[other] for other in others),
-            "answers of those that lived",
+            lambda: all(answered[other] > served[other] + 10 for other in others),
+            "answers of those that live, while nobody has taken its place",
+            20,
         )
+        assert set(answered) <= before
+        held.unlink()
+        wait_until(lambda: set(answered) - before != set(), "an answer of a new worker", 20)
     finally:
         over.set()
         for thread in threads:
@@ -407,7 +408,30 @@ def test_who_dies_under_load_is_replaced_and_the_others_serve_on(
     assert broken.total() <= 6, broken
     assert victim not in children(server)
     assert len(children(server)) == WORKERS
-    assert f"worker {victim} was ended by SIGKILL" in server.log()
+    server.wait_for_log(f"worker {victim} was ended by SIGKILL; another takes its place now")
+
+
+def test_a_place_is_taken_within_a_second(serve: Callable[..., HttpServer]) -> None:
+    server = serve()
+    before = reached(server)
+    took: list[float] = []
+    for victim in before:
+        known = reached(server)
+        began = time.monotonic()
+        os.kill(victim, signal.SIGKILL)
+        wait_until(partial(is_another, server, known), "an answer of a new worker", 10)
+        took.append(time.monotonic() - began)
+    # A fifth of it on a machine with nothing else to do, so that one of three is to be in time.
+    assert min(took) < 1, took
+    wait_for(server, "another takes its place now", WORKERS)
+
+
+def is_another(server: HttpServer, known: set[int]) -> bool:
+    """Whether a worker answers that was not there before."""
+    try:
+        return pid_of(server) not in known
+    except (OSError, ValueError):
+        return False  # it was the one that died that accepted
 
 
 @pytest.mark.parametrize(("how", "said"), [("exit", "code 7"), ("segfault", "SIGSEGV")])
@@ -419,7 +443,7 @@ def test_a_tool_that_kills_its_process_costs_one_worker(
     with begin(server, "dies", {"how": how}) as connection, pytest.raises(ConnectionError):
         read_reply(connection)
     server.wait_for_log(said)
-    wait_until(lambda: len(children(server)) == 2, "another worker", 10)
+    wait_until(lambda: len(children(server)) == 2, "another worker")
     assert len(reached(server, 2) - before) == 1
 
 
@@ -451,7 +475,7 @@ def test_nothing_outlives_a_parent_that_was_killed(
     workers = reached(server)
     assert list(folder.glob("snodo-*"))
     server.signal(signal.SIGKILL)
-    server.wait(5)
+    server.wait(10)
     wait_until(partial(none_is_alive, workers), "the end of all workers", 15)
     assert not list(folder.glob("snodo-*"))
     with pytest.raises(OSError):
@@ -477,7 +501,7 @@ def test_one_signal_drains_all(serve: Callable[..., HttpServer], number: int, gr
             reply = read_reply(connection)
             assert reply.status == 200
             assert reply.json()["result"]["content"][0]["text"] == "awake"
-    assert server.wait(5) == 0
+    assert server.wait(10) == 0
     assert not any(map(is_alive, workers))
     assert "Traceback" not in server.log()
     assert "takes its place" not in server.log()
@@ -532,7 +556,7 @@ def test_what_was_handed_over_is_drained_too(serve: Callable[..., HttpServer]) -
         assert conversation.rest()[1]["result"]["content"][0]["text"] == "awake"
     for stream in streams:
         assert stream.wait_for_end() == []
-    assert server.wait(5) == 0
+    assert server.wait(10) == 0
     assert "before they were done" not in server.log()
 
 
@@ -542,10 +566,11 @@ def test_the_second_signal_ends_all_at_once(serve: Callable[..., HttpServer]) ->
     with begin(server, "pause", {"seconds": 60}):
         server.wait_for_log("pause begins")
         server.signal(signal.SIGTERM)
-        wait_until(lambda: not is_listening(server), "the end of accepting", 5)
+        wait_until(lambda: not is_listening(server), "the end of accepting")
         server.signal(signal.SIGTERM)
-        assert server.wait(3) == 128 + signal.SIGTERM
+        assert server.wait(8) == 128 + signal.SIGTERM
     assert not any(map(is_alive, workers))
+    assert "a second signal: the workers are ended at once" in server.log()
 
 
 def is_listening(server: HttpServer) -> bool:
@@ -559,14 +584,41 @@ def is_listening(server: HttpServer) -> bool:
 def test_sighup_replaces_one_after_the_other(serve: Callable[..., HttpServer]) -> None:
     server = serve()
     before = reached(server)
-    server.signal(signal.SIGHUP)
-    wait_until(
-        lambda: not before & children(server) and len(children(server)) == WORKERS,
-        "new workers in place of all",
-        30,
-    )
+    over, answered, broken = threading.Event(), Counter[int](), Counter[str]()
+    threads = [
+        threading.Thread(target=load, args=(server, over, answered, broken)) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        server.signal(signal.SIGHUP)
+        wait_until(
+            lambda: not before & children(server) and len(children(server)) == WORKERS,
+            "new workers in place of all",
+            30,
+        )
+    finally:
+        over.set()
+        for thread in threads:
+            thread.join(10)
+    # A client may send while the worker that it came to closes what brought nothing yet.
+    assert broken.total() <= WORKERS, broken
+    assert set(answered) - before
     assert not before & reached(server)
-    assert "WARNING" not in server.log()
+    log = server.log()
+    assert log.count(f"SIGHUP: replacing each of the {WORKERS} workers, one after the other") == 1
+    assert "WARNING" not in log
+
+
+def load(
+    server: HttpServer, over: threading.Event, answered: Counter[int], broken: Counter[str]
+) -> None:
+    """Counts the answers of each worker, and what else came, until it is over."""
+    while not over.is_set():
+        try:
+            answered[pid_of(server)] += 1
+        except (OSError, ValueError) as error:
+            broken[type(error).__name__] += 1
 
 
 # Sessions
@@ -651,8 +703,8 @@ def test_a_session_ends_with_its_worker(serve: Callable[..., HttpServer]) -> Non
         except OSError:
             return None  # it was the one that died that accepted
 
-    wait_until(lambda: status() == 404, "a refusal", 10)
-    wait_until(lambda: len(children(server)) == WORKERS, "another worker", 10)
+    wait_until(lambda: status() == 404, "a refusal")
+    wait_until(lambda: len(children(server)) == WORKERS, "another worker")
     reached(server)
     for _ in range(WORKERS * 3):  # the one in its place has never heard of it
         assert status() == 404
@@ -773,10 +825,11 @@ def test_who_sends_a_request_is_asked_once_and_known_to_every_worker(
 ) -> None:
     server = serve(AUTHENTICATED)
     ada: dict[str, str | None] = {"X-Name": "Ada"}
-    opened = server.post(json.dumps(initialize("2025-11-25")).encode(), ada)
+    # A revision that answers in JSON, however long it takes.
+    opened = server.post(json.dumps(initialize("2025-06-18")).encode(), ada)
     session = {
         "Mcp-Session-Id": opened.headers["mcp-session-id"],
-        "MCP-Protocol-Version": "2025-11-25",
+        "MCP-Protocol-Version": "2025-06-18",
     }
     call = {"name": "who", "arguments": {}}
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}

@@ -96,6 +96,9 @@ pub enum ExtensionError {
     /// A result type that is the core's.
     #[error("extension {0:?}: result type {1:?} is the protocol's own")]
     ResultType(String, String),
+    /// Something that nothing can be around.
+    #[error("extension {0:?}: operation {1:?} is none that around() can be around")]
+    Operation(String, String),
     /// One layer too many.
     #[error("extension {0:?} is one too many: at most {LAYERS} may have around()")]
     Layers(String),
@@ -135,6 +138,7 @@ pub fn check(
                 return wrong("has no extensions that are negotiated with each request");
             }
             check_methods(extension, *dialect, earlier)?;
+            check_operations(extension, *dialect)?;
         }
         if extension.versions.is_empty() {
             let version = String::new();
@@ -191,6 +195,23 @@ fn check_methods(
         }
     }
     Ok(())
+}
+
+fn check_operations(
+    extension: &Extension,
+    dialect: &'static dyn Dialect,
+) -> Result<(), ExtensionError> {
+    let Around::These(operations) = &extension.around else {
+        return Ok(());
+    };
+    let surrounded = |name: &str| dialect.knows(name) && name != "subscriptions/listen";
+    match operations.iter().find(|name| !surrounded(name)) {
+        Some(name) => Err(ExtensionError::Operation(
+            extension.id.clone(),
+            name.clone(),
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The grammar of `_meta` keys, with a prefix and a name. MCP 2026-07-28, "capabilities".
@@ -402,6 +423,30 @@ mod tests {
         assert_eq!(refusal(&all), None);
         all[LAYERS].around = Around::These(Vec::new());
         assert!(refusal(&all).is_some_and(|text| text.contains("at most 16")));
+    }
+
+    #[test]
+    fn a_layer_is_around_what_is_asked_of_the_core() {
+        for (name, good) in [
+            ("tools/call", true),
+            ("server/discover", true),
+            ("completion/complete", true),
+            ("subscriptions/listen", false),
+            ("notifications/cancelled", false),
+            ("tools/cal", false),
+            ("x", false),
+            ("initialize", false),
+            ("ping", false),
+        ] {
+            let one = Extension {
+                around: Around::These(vec!["tools/list".to_owned(), name.to_owned()]),
+                ..extension("a/b", &["x"])
+            };
+            let refused = refusal(&[one]);
+            let said = format!("operation {name:?} is none that around() can be around");
+            assert_eq!(refused.is_none(), good, "{name}");
+            assert!(refused.is_none_or(|text| text.ends_with(&said)), "{name}");
+        }
     }
 
     #[test]

@@ -122,8 +122,8 @@ impl Filter {
         self
     }
 
-    /// What it asks for, in order: the keys of its members.
-    pub fn keys(&self) -> Vec<&'static str> {
+    /// What it asks for, in order: the keys of its members, those of extensions too.
+    pub fn keys(&self) -> Vec<String> {
         let members = [
             ("promptsListChanged", self.prompts_list_changed),
             (
@@ -134,7 +134,17 @@ impl Filter {
             ("toolsListChanged", self.tools_list_changed),
         ];
         let asked = members.into_iter().filter(|(_, asked)| *asked);
-        asked.map(|(key, _)| key).collect()
+        let own = self
+            .extensions
+            .iter()
+            .flat_map(|one| one.members.iter().map(|(key, _)| key));
+        let mut keys: Vec<_> = asked
+            .map(|(key, _)| key)
+            .chain(own)
+            .map(str::to_owned)
+            .collect();
+        keys.sort_unstable();
+        keys
     }
 
     /// Whether the listener hears of an event.

@@ -168,6 +168,12 @@ pub(crate) fn principal_rule() -> String {
     )
 }
 
+/// Says what a principal is, to whoever declares what can be none.
+#[pyfunction]
+pub(crate) fn wrong_principal(said: &Bound<'_, PyAny>) -> Option<String> {
+    principal(said).is_none().then(principal_rule)
+}
+
 /// The principal that this is, if it can be one.
 pub(crate) fn principal(said: &Bound<'_, PyAny>) -> Option<Json> {
     let is_text = said

@@ -48,6 +48,8 @@ mod _snodo {
     #[pymodule_export]
     use super::asgi::{PyExchange, PyHosted, PyPorter, check_hosted};
     #[pymodule_export]
+    use super::authenticating::wrong_principal;
+    #[pymodule_export]
     use super::context::PyContext;
     #[pymodule_export]
     use super::extension::check_extensions;

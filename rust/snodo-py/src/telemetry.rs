@@ -53,7 +53,7 @@ enum Note {
     Opened(Subscribed, usize),
     Closed(Subscribed, usize, source::End),
     Published(&'static str, Option<String>, Report, usize),
-    Overflowed(usize, usize, Overflow),
+    Overflowed(&'static str, Option<String>, usize, usize, Overflow),
     Completed(usize, usize),
     Refused(u16),
 }
@@ -61,7 +61,7 @@ enum Note {
 struct Subscribed {
     request_id: Id,
     transport: &'static str,
-    filter: Vec<&'static str>,
+    filter: Vec<String>,
 }
 
 impl From<&Subscriber> for Subscribed {
@@ -144,7 +144,13 @@ impl Sink for Queue {
                 let note = Note::Published(it.kind, it.extension.clone(), it.report, it.queued);
                 state.notes.push_back(note);
                 if it.report.dropped > 0 {
-                    let note = Note::Overflowed(it.report.dropped, it.queued, it.overflow);
+                    let note = Note::Overflowed(
+                        it.kind,
+                        it.extension.clone(),
+                        it.report.dropped,
+                        it.queued,
+                        it.overflow,
+                    );
                     state.notes.push_back(note);
                 }
             }
@@ -409,19 +415,17 @@ fn told(py: Python<'_>, note: Note) -> PyResult<Bound<'_, PyTuple>> {
             measured.set_item("buffered", report.buffered)?;
             measured.set_item("dropped", report.dropped)?;
             measured.set_item("queued", queued)?;
-            metadata.set_item("event_kind", kind)?;
-            if let Some(extension) = extension {
-                metadata.set_item("extension_id", extension)?;
-            }
+            published(&metadata, kind, extension)?;
             "snodo.subscription.publish"
         }
-        Note::Overflowed(dropped, queued, policy) => {
+        Note::Overflowed(kind, extension, dropped, queued, policy) => {
             measured.set_item("dropped", dropped)?;
             measured.set_item("queued", queued)?;
             let policy = match policy {
                 Overflow::DropOldest => "drop_oldest",
                 Overflow::DropNewest => "drop_newest",
             };
+            published(&metadata, kind, extension)?;
             metadata.set_item("policy", policy)?;
             "snodo.subscription.overflow"
         }
@@ -437,6 +441,18 @@ fn told(py: Python<'_>, note: Note) -> PyResult<Bound<'_, PyTuple>> {
         }
     };
     (name, measured, metadata, entered_before).into_pyobject(py)
+}
+
+fn published(
+    metadata: &Bound<'_, PyDict>,
+    kind: &'static str,
+    extension: Option<String>,
+) -> PyResult<()> {
+    metadata.set_item("event_kind", kind)?;
+    match extension {
+        Some(extension) => metadata.set_item("extension_id", extension),
+        None => Ok(()),
+    }
 }
 
 impl Subscribed {

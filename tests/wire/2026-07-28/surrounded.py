@@ -22,7 +22,7 @@ async def late() -> str:
 
 @server.resource("wire://late", middleware=[timeout(0.02)])
 def late_resource() -> str:
-    time.sleep(0.2)
+    time.sleep(1)
     return ""
 
 

@@ -65,7 +65,7 @@ pub struct Subscriber {
     /// How it came.
     pub transport: Transport,
     /// What it hears of, in order: keys of its filter.
-    pub filter: Vec<&'static str>,
+    pub filter: Vec<String>,
 }
 
 /// What became of a published event.
