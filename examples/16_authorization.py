@@ -4,28 +4,28 @@ python examples/16_authorization.py --check
 """
 
 import sys
+from typing import Literal
 
 from snodo import Context, Error, Server, auth
 
 KEYS = {
-    "key-of-astrid": {"user": "astrid", "roles": ["librarian"]},
-    "key-of-bo": {"user": "bo", "roles": []},
+    "key-of-astrid": {"user": "astrid", "scopes": ["desk"]},
+    "key-of-bo": {"user": "bo", "scopes": []},
 }
-NEEDS = "library.example/role"
+scoped = auth.require_scopes()
 
 
-def policy(phase: str, component: auth.Component, context: Context) -> Error | None:
-    """Give readers the books, librarians the desk, and everybody their own loans."""
+def policy(
+    phase: Literal["discovery", "invocation"], component: auth.Component, context: Context
+) -> Error | None:
+    """Give readers the books, whoever has the scope the desk, and everybody their own loans."""
     caller = context.auth or {}
-    role = component.metadata.get(NEEDS)
-    if role is not None and role not in caller.get("roles", []):
-        return Error.authorization(-32003, "Only librarians may", {"needs": role})
     # Of a template the URI that is asked for is known, once somebody asks for one.
     if component.name == "loans" and component.requested_uri is not None:
         own = f"library://loans/{caller.get('user')}"
-        if component.requested_uri != own and "librarian" not in caller.get("roles", []):
+        if component.requested_uri != own and "desk" not in caller.get("scopes", []):
             return Error.authorization(-32003, "Not your loans")
-    return None
+    return scoped(phase, component, context)
 
 
 server = Server(
@@ -44,7 +44,7 @@ def borrow(book: str, context: Context) -> str:
     return f"{book} is yours until Friday."
 
 
-@server.tool(metadata={NEEDS: "librarian"})
+@server.tool(metadata={"scopes": "desk"})
 def forgive(user: str) -> str:
     """Forget what somebody has borrowed."""
     loans.pop(user, None)
@@ -83,8 +83,8 @@ def check() -> None:
     refused = ask(bo, "tools/call", name="forgive", arguments={"no": "such argument"})
     assert refused == {
         "code": -32003,
-        "message": "Only librarians may",
-        "data": {"needs": "librarian"},
+        "message": "Insufficient scope",
+        "data": {"requiredScopes": ["desk"]},
     }
     assert (
         ask(astrid, "tools/call", name="forgive", arguments={"user": "nobody"})["isError"] is False

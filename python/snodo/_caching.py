@@ -26,6 +26,8 @@ Flight = Future[Landed]
 class Caching(Ready):
     """Remembers values."""
 
+    name = "cache"
+
     def __init__(
         self,
         ttl: float,

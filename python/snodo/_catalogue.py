@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 
 from ._asking import META, ask, list_prompts, list_tools, listed
+from ._components import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,9 +31,41 @@ def catalogue(server: Server) -> JSON:
         "resources": listed(server, "resources/list", "resources"),
         "resourceTemplates": listed(server, "resources/templates/list", "resourceTemplates"),
         "prompts": list_prompts(server),
+        **_around(server),
         **({"narrowed": _NARROWED} if server._offering.settings.authorize is not None else {}),
     }
     return {**offer, "gaps": _gaps(offer)}
+
+
+def _around(server: Server) -> JSON:
+    """Give what is around the components, as far as there is any of it."""
+    settings, components = server._offering.settings, server._offering.components
+    extensions = [
+        {"id": one.id, "versions": one.versions, "methods": [method.name for method in one.methods]}
+        for one in settings.extensions
+    ]
+    layers = {"server": [layer.name for layer in settings.middleware]} | {
+        f"{kind} {name}": [layer.name for layer in spec.middleware]
+        for kind in KINDS
+        for name, (_, spec) in sorted(components.table(kind).items())
+    }
+    access = {}
+    if settings.authenticate is not None:
+        access["authenticate"] = _called(unwrap(settings.authenticate[0]))
+    if settings.authorize is not None:
+        hides = ", which conceals what it refuses" if settings.conceal_refusals else ""
+        access["authorize"] = f"{settings.authorize[2]}{hides}"
+    around = {
+        "extensions": extensions,
+        "middleware": {of: names for of, names in layers.items() if names},
+        "access": access,
+    }
+    return {part: told for part, told in around.items() if told}
+
+
+def _called(authenticate: Any) -> str:
+    """Say what authenticates; those of `snodo.auth` say it themselves, and show no key."""
+    return str(getattr(authenticate, "__name__", None) or repr(authenticate))
 
 
 def as_text(offer: JSON) -> str:
@@ -44,6 +78,15 @@ def as_text(offer: JSON) -> str:
         for entry in entries:
             lines.append(f"  {heading(entry)}")
             lines += [f"      {line}" for line in entry.get("description", "").splitlines()]
+    extensions = offer.get("extensions", [])
+    if extensions:
+        lines += ["", f"extensions ({len(extensions)})"]
+    for one in extensions:
+        lines.append(f"  {one['id']}  (MCP {', '.join(one['versions'])})")
+        lines += [f"      {', '.join(one['methods'])}"] if one["methods"] else []
+    for title in ("middleware", "access"):
+        if title in offer:
+            lines += ["", title, *(f"  {of}: {_list(said)}" for of, said in offer[title].items())]
     if "narrowed" in offer:
         lines += ["", offer["narrowed"]]
     if offer["gaps"]:
@@ -115,6 +158,16 @@ def as_markdown(offer: JSON) -> str:
                 for one in prompt.get("arguments", ())
             ],
         )
+    if "extensions" in offer:
+        rows = [
+            (f"`{one['id']}`", _list(one["versions"]), _list(one["methods"]))
+            for one in offer["extensions"]
+        ]
+        lines += ["", "## Extensions", *_table(("extension", "MCP", "methods"), rows)]
+    for title, head in (("middleware", "around"), ("access", "what")):
+        rows = [(of, _list(said)) for of, said in offer.get(title, {}).items()]
+        if rows:
+            lines += ["", f"## {title.capitalize()}", *_table((head, "by"), rows)]
     if "narrowed" in offer:
         lines += ["", offer["narrowed"]]
     if offer["gaps"]:
@@ -132,6 +185,10 @@ def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> list[str]:
         return []
     lines = ["", f"| {' | '.join(heads)} |", f"| {' | '.join('---' for _ in heads)} |"]
     return lines + [f"| {' | '.join(map(_cell, row))} |" for row in rows]
+
+
+def _list(said: str | list[str]) -> str:
+    return said if isinstance(said, str) else ", ".join(said)
 
 
 def _yes(value: bool) -> str:

@@ -8,39 +8,44 @@ from typing import TYPE_CHECKING, Any
 
 from ._callable import frame_location
 from ._definition import Site
+from ._misspelt import misspelt
 from .errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import FrameType
 
 
 def site_of_class(
-    cls: Any, kind: str, base: Callable[..., Any], first: str, frame: FrameType, *, abstract: bool
+    cls: Any, base: type, method: str, first: str, frame: FrameType, *, abstract: bool
 ) -> Site | None:
     """Note where a class is written, and give that if the class is to be checked.
 
     Args:
         cls: The class.
-        kind: What it defines.
-        base: The method that it has to override.
+        base: What it derives from.
+        method: What it has to override.
         first: What that takes beside the context.
         frame: Where it is written.
         abstract: Whether only other classes derive from it.
 
     Raises:
-        DeclarationError: If it has no name or not the method.
+        DeclarationError: If it has no name or not the method, or a member is misspelt.
     """
     cls.__snodo_where__ = frame_location(frame)
     if abstract:
         return None
-    site = Site(cls.__snodo_where__, f"{kind} {cls.__qualname__!r}")
+    site = Site(cls.__snodo_where__, f"{base.__name__.lower()} {cls.__qualname__!r}")
     if not hasattr(cls, "name"):
         raise site.refuse("name", "is missing", 'write name = "..." in the class')
-    method = base.__name__
-    if getattr(cls, method) is base:
+    if getattr(cls, method) is getattr(base, method):
         advice = f"write def {method}(self, {first}, context) in the class"
         raise site.refuse(method, "is missing", advice)
+    members = dict.fromkeys([*base.__annotations__, *vars(base)])
+    wrong = misspelt(cls, base, [name for name in members if not name.startswith("_")])
+    if wrong is not None:
+        member, meant = wrong
+        advice = f"did you mean {meant}? Otherwise call it something else"
+        raise site.refuse(member, "means nothing", advice)
     return site
 
 

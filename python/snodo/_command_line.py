@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import NoReturn
+from typing import Any, NoReturn
 
 
 class Version(argparse.Action):
@@ -31,6 +31,10 @@ class Parser(argparse.ArgumentParser):
 
     chosen: str | None = None
     """The command whose words may be meant."""
+
+    def __init__(self, **options: Any) -> None:
+        # What begins like one flag today may begin like two tomorrow.
+        super().__init__(formatter_class=Help, allow_abbrev=False, **options)
 
     def error(self, message: str) -> NoReturn:
         from difflib import get_close_matches

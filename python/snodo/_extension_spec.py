@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ._callable import global_names, innermost, local_names, parameters, runner
 from ._definition import dumps
 from ._encode import EncodeError, to_json
+from ._misspelt import misspelt
 from .errors import ConfigurationError, Error
-from .extension import Extension, Method, Operation
+from .extension import MARK, Extension, Method, Operation
 
 if TYPE_CHECKING:
     from ._snodo import CallNext, Context
@@ -54,6 +55,9 @@ class ExtensionSpec(NamedTuple):
     event: Callback | None
 
 
+_PARTS = tuple(name for name in vars(Extension) if not name.startswith("_"))
+
+
 def specs(extensions: Any, protocols: Sequence[str]) -> list[ExtensionSpec]:
     """Read what a `Server` was given.
 
@@ -86,6 +90,12 @@ def _spec(extension: Any) -> ExtensionSpec:
     if not isinstance(given, str):
         kind = type(extension).__name__
         raise ConfigurationError(f"{kind}.id must be a string, not {type(given).__name__}")
+    cls = type(extension)
+    marked = [name for name in dir(cls) if hasattr(getattr(cls, name, None), MARK)]
+    wrong = misspelt(cls, Extension, _PARTS, marked)
+    if wrong is not None:
+        member, meant = wrong
+        raise _wrong(extension, f"{member} means nothing: did you mean {meant}?")
     keys = _names(extension, "filter_keys")
     _check_pair(extension, bool(keys))
     operations = extension.operations

@@ -271,9 +271,10 @@ class Fleet:
 
     def _signalled(self, number: int) -> None:
         if number == signal.SIGHUP:
-            self._rolling = list(self._places)
+            self._hung_up()
         elif number in (signal.SIGINT, signal.SIGTERM):
             if self._status is not None:
+                _log.warning("a second signal: the workers are ended at once")
                 self._status = 128 + number
                 self._kill()
                 return
@@ -284,6 +285,17 @@ class Fleet:
             for place in self._places:
                 if place.process is not None:
                     self._end(place, now, place.draining + _GRACE)
+
+    def _hung_up(self) -> None:
+        """Replace every worker, or say why not."""
+        if self._status is not None:
+            _log.info("SIGHUP is ignored: the workers end")
+            return
+        count = len(self._places)
+        each = f"each of the {count} workers, one after the other" if count > 1 else "the worker"
+        again = ", beginning anew" if self._rolling else ""
+        _log.info("SIGHUP: replacing %s%s", each, again)
+        self._rolling = list(self._places)
 
     def _kill(self) -> None:
         for place in self._places:

@@ -49,6 +49,8 @@ def checked(authenticate: Any) -> tuple[Callable[[Request], Any], bool]:
             return refusal
         return Refusal() if said is None else said
 
+    # For who wants to know what it is.
+    identify.__wrapped__ = identify_async.__wrapped__ = authenticate  # type: ignore[attr-defined]
     return (identify_async, True) if is_async else (identify, False)
 
 

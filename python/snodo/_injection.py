@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from . import _callable, _hints
 from ._definition import Site
+from ._elsewhere import refuse_mark
 from ._parameters import EMPTY, Scope, is_context
 from ._resolving import How, Plan, Step, late, plain
 from .dependencies import Current, Dependency, Depends
@@ -103,7 +104,7 @@ def split(
 def _dependency(parameter: inspect.Parameter, scope: Scope) -> Dependency | None:
     if isinstance(parameter.default, Dependency):
         return parameter.default
-    _refuse_foreign(parameter.default, parameter.name, scope)
+    refuse_mark(parameter.default, parameter.name, scope.site)
     if parameter.annotation is EMPTY:
         return None
     try:
@@ -116,16 +117,8 @@ def _dependency(parameter: inspect.Parameter, scope: Scope) -> Dependency | None
             parameter.name, "Depends without parentheses", "write Depends(function)", "parameter"
         )
     for one in metadata:
-        _refuse_foreign(one, parameter.name, scope)
+        refuse_mark(one, parameter.name, scope.site)
     return next((one for one in metadata if isinstance(one, Dependency)), None)
-
-
-def _refuse_foreign(value: Any, name: str, scope: Scope) -> None:
-    """Refuse the `Depends` of a web framework: nobody would fill it, and clients could."""
-    kind = type(value)
-    if kind.__name__ == "Depends" and kind.__module__.partition(".")[0] == "fastapi":
-        advice = "import Depends from snodo"
-        raise scope.site.refuse(name, "has the Depends of FastAPI", advice, "parameter")
 
 
 class _Planner:

@@ -67,6 +67,9 @@ class Place(NamedTuple):
 class Ready:
     """A layer that is there already: it has a state for each of its places."""
 
+    name: str
+    """What it is imported by."""
+
     def at(self, place: Place) -> Callable[[str], Sides]:
         """Give the layer of one place, as a function of the operation."""
         raise NotImplementedError
@@ -83,6 +86,8 @@ class Layer(NamedTuple):
     options: Mapping[str, Any]
     takes_options: bool
     is_async: bool
+    name: str
+    """What people know it by."""
 
     def at(self, place: Place) -> Callable[[str], Sides]:
         """Give the layer of one place, as a function of the operation."""
@@ -141,7 +146,7 @@ def _layer(entry: Any, path: str, site: Site, kind: str | None) -> Layer:
         reason = "takes no options beside its own" if given else kind and entry.check(kind)
         if reason:
             raise site.refuse(path, reason, "leave it out here")
-        return Layer(entry, {}, takes_options=False, is_async=False)
+        return Layer(entry, {}, takes_options=False, is_async=False, name=entry.name)
     maker = getattr(entry, "__name__", "")
     if entry is not None and entry is getattr(sys.modules.get("snodo.middleware"), maker, None):
         raise site.refuse(path, f"is {maker} uncalled", f"call it: {maker}(...)")
@@ -160,7 +165,9 @@ def _layer(entry: Any, path: str, site: Site, kind: str | None) -> Layer:
     if given and not takes_options:
         raise site.refuse(path, "has options and takes none", _ADVICE)
     run, is_async = _callable.runner(entry)
-    return Layer(run, dict(options), takes_options, is_async)
+    known = entry.func if isinstance(entry, partial) else entry
+    name = getattr(known, "__name__", type(known).__name__)
+    return Layer(run, dict(options), takes_options, is_async, name)
 
 
 def _takes_options(entry: Any, path: str, site: Site) -> bool:

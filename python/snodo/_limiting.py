@@ -66,6 +66,8 @@ MOST_GIVEN_UP = 32
 class Timeout(Ready):
     """Waits for so long."""
 
+    name = "timeout"
+
     def __init__(self, seconds: float) -> None:
         """Take the time."""
         self.seconds = seconds
@@ -114,6 +116,8 @@ class Patience:
 
 class Concurrency(Ready):
     """Counts what runs."""
+
+    name = "concurrency"
 
     def __init__(self, limit: int, key: Callable[[Any], Any] | None) -> None:
         """Take the options."""
@@ -235,6 +239,8 @@ class Bucket:
 
 class Rate(Ready):
     """Counts what begins."""
+
+    name = "rate_limit"
 
     def __init__(
         self,

@@ -199,24 +199,16 @@ def checked_cache(option: str, value: Any) -> Cache:
     return value
 
 
-_ELSEWHERE = {
-    "auth": "write authenticate=...",
-    "lifespan": "write @server.lifespan above the function",
-    "log_level": "that is an option of `snodo serve`",
-    "host": 'that is an option of server.run("http")',
-    "port": 'that is an option of server.run("http")',
-    "tools": "write server.add(...)",
-}
-
-
 def refuse_unknown(unknown: Iterable[str], known: Iterable[str]) -> None:
     """Refuse options that `Server` does not take, and say what may have been meant.
 
     Raises:
         ConfigurationError: If there is one.
     """
+    from ._elsewhere import SERVER_OPTIONS, meant
+
     for name in unknown:
-        advice = _ELSEWHERE.get(name) or nearest(name, known)
+        advice = meant(name, SERVER_OPTIONS, known)
         raise ConfigurationError(f"Server has no option {name!r}{advice and f': {advice}'}")
 
 

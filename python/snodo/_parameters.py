@@ -14,6 +14,7 @@ from ._arg import Arg
 from ._constraints import apply
 from ._convert import converter, number_kind
 from ._definition import Schema, Site, dotted, dumps, schema_refusal
+from ._elsewhere import no_hint, refuse_class, refuse_mark
 from ._encode import EncodeError, to_json
 from ._hints import NONE_TYPE, HintError
 from ._schema import SchemaBuilder
@@ -148,17 +149,18 @@ def _add(
     name, site = parameter.name, scope.site
     keyword = name if parameter.kind is parameter.KEYWORD_ONLY else None
     if parameter.annotation is EMPTY:
-        raise site.refuse(
-            name, "has no type hint", f"annotate it, for example {name}: str", "parameter"
-        )
+        raise site.refuse(name, "has no type hint", no_hint(name), "parameter")
     hint = scope.hint(parameter.annotation, name)
     if is_context(hint):
         if any(slot.key is None for slot in result.slots):
             raise site.refuse(name, "is a second Context", "take the context once", "parameter")
         result.slots.append(Slot(key=None, keyword=keyword))
         return
+    refuse_class(hint, name, site)
     default, extra = default_of(parameter, site)
     bare, metadata = _hints.peel(hint)
+    for mark in (default, *metadata):
+        refuse_mark(mark, name, site)
     metadata += extra
     optional = without_null(bare) if default is None else None
     if optional is not None:

@@ -60,7 +60,7 @@ class Prompt:
         from ._class_form import site_of_class, unbound
 
         frame = sys._getframe(1)
-        site = site_of_class(cls, "prompt", Prompt.render, "arguments", frame, abstract=abstract)
+        site = site_of_class(cls, Prompt, "render", "arguments", frame, abstract=abstract)
         if site is not None:
             from ._prompt_spec import prompt_class_spec
 

@@ -80,7 +80,7 @@ class Resource:
         from ._class_form import site_of_class, unbound
 
         frame = sys._getframe(1)
-        site = site_of_class(cls, "resource", Resource.read, "params", frame, abstract=abstract)
+        site = site_of_class(cls, Resource, "read", "params", frame, abstract=abstract)
         if site is not None:
             from ._resource_spec import resource_class_spec
 

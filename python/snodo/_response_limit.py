@@ -25,6 +25,8 @@ class Content(NamedTuple):
 class ResponseLimit(Ready):
     """Shortens; what it cuts off is the server's to keep."""
 
+    name = "response_limit"
+
     def __init__(self, most: int, head: int, tail: int, *, in_bytes: bool, keep: float) -> None:
         """Take the options."""
         self._most = most

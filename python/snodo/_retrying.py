@@ -14,6 +14,8 @@ _LOOK = 0.05
 class Retry(Ready):
     """Calls again; it has no state."""
 
+    name = "retry"
+
     def __init__(
         self, attempts: int, on: tuple[type[Exception], ...], backoff: Callable[[int], float]
     ) -> None:

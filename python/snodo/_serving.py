@@ -205,6 +205,8 @@ async def gone(loop: asyncio.AbstractEventLoop, left: set[asyncio.Task[Any]], ow
 
 def settle(ended: asyncio.Future[None], error: BaseException | None) -> None:
     """Say that it has ended, on its loop."""
+    if ended.cancelled():
+        return  # for the second time, so that nobody waits any more
     if error is None:
         ended.set_result(None)
     else:

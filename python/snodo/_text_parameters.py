@@ -11,6 +11,7 @@ from . import _hints
 from ._arg import Arg
 from ._constraints import apply
 from ._convert import ConversionError
+from ._elsewhere import no_hint, refuse_class, refuse_mark
 from ._hints import NONE_TYPE, HintError
 from ._makers import Mismatch
 from ._parameters import EMPTY, check_default, default_of, is_context, refuse_kind, without_null
@@ -67,16 +68,17 @@ def _read(
     name, site = parameter.name, subject.site
     keyword = name if parameter.kind is parameter.KEYWORD_ONLY else None
     if parameter.annotation is EMPTY:
-        raise site.refuse(
-            name, "has no type hint", f"annotate it, for example {name}: str", "parameter"
-        )
+        raise site.refuse(name, "has no type hint", no_hint(name), "parameter")
     hint = subject.scope.hint(parameter.annotation, name)
     if is_context(hint):
         if any(other.slot.key is None for other in before):
             raise site.refuse(name, "is a second Context", "take the context once", "parameter")
         return TextParameter(name, Slot(key=None, keyword=keyword))
+    refuse_class(hint, name, site)
     default, extra = default_of(parameter, site)
     bare, metadata = _hints.peel(hint)
+    for mark in (default, *metadata):
+        refuse_mark(mark, name, site)
     optional = without_null(bare)
     if optional is not None:
         bare, inner = _hints.peel(optional)

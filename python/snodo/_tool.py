@@ -61,7 +61,7 @@ class Tool:
         from ._class_form import site_of_class, unbound
 
         frame = sys._getframe(1)
-        site = site_of_class(cls, "tool", Tool.call, "arguments", frame, abstract=abstract)
+        site = site_of_class(cls, Tool, "call", "arguments", frame, abstract=abstract)
         if site is not None:
             from ._declaration import class_spec
 

@@ -14,13 +14,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._callable import runner
+from ._scopes import require_scopes
 from ._snodo import wrong_principal
 from .errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["Component", "Refusal", "Request", "api_key", "bearer"]
+__all__ = ["Component", "Refusal", "Request", "api_key", "bearer", "require_scopes"]
 
 
 @dataclass(frozen=True, slots=True)

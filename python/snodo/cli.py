@@ -9,7 +9,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from ._command_line import Help, Parser, Version
+from ._command_line import Parser, Version
 from ._console import FAILED, INTERRUPTED, MISUSED, Misuse, Output, complain
 from ._flags import DEBUG, SERVE_FLAGS
 from ._target import DEFAULTS, Target, TargetError, where
@@ -150,14 +150,12 @@ def _one_line(error: Exception) -> str:
 
 
 def _parser() -> Parser:
-    parser = Parser(
-        prog="snodo", description="Serve and inspect MCP servers.", formatter_class=Help
-    )
+    parser = Parser(prog="snodo", description="Serve and inspect MCP servers.")
     parser.add_argument("--version", action=Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     def command(name: str, run: Callable[..., int], help: str, *, target: str | None = "?") -> Any:
-        added = commands.add_parser(name, help=help, formatter_class=Help)
+        added = commands.add_parser(name, help=help)
         added.add_argument(
             "target",
             nargs=target,

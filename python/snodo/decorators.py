@@ -12,7 +12,7 @@ __all__ = ["prompt", "resource", "tool"]
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import FrameType
-    from typing import Any
+    from typing import Any, Never
 
     from ._layers import Middleware
     from ._options import Cache
@@ -79,6 +79,7 @@ def resource(
     timeout: float | None = None,
     complete: Mapping[str, Completer] | None = None,
     middleware: Sequence[Middleware] = (),
+    **unknown: Never,
 ) -> Callable[[F], F]:
     """Declare a resource, or a template of resources, that `Server.add` takes later.
 
@@ -101,6 +102,7 @@ def resource(
         complete: For each variable that can be completed, a function or all the values there are.
         middleware: What surrounds reading and completion, outermost first: functions of
             ``(context, arguments, call_next)``, or pairs of one and a dict of its options.
+        **unknown: None: what is given beside these is refused.
 
     Returns:
         A decorator that gives the function back.
@@ -109,6 +111,7 @@ def resource(
         DeclarationError: If this cannot be a resource.
     """
     options = {
+        **unknown,
         "uri": uri,
         "name": name,
         "title": title,
@@ -243,12 +246,10 @@ def spec_maker(kind: str) -> tuple[Any, Callable[..., Any]]:
 
 
 def _meant(unknown: str, known: Iterable[str]) -> str:
-    from ._options import nearest
+    from ._elsewhere import COMPONENT_OPTIONS, meant
 
-    if unknown == "tags":
-        return "say it in metadata={...}; "
-    meant = nearest(unknown, known)
-    return f"{meant} " if meant else ""
+    advice = meant(unknown, COMPONENT_OPTIONS, known)
+    return f"{advice}{' ' if advice.endswith('?') else '; '}" if advice else ""
 
 
 def _shown(function: Any, options: Mapping[str, Any]) -> Any:

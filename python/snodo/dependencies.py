@@ -9,6 +9,7 @@ from .context import current_context
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Never
 
 __all__ = [
     "Current",
@@ -46,7 +47,7 @@ class Dependency:
         return f"Depends({getattr(self.function, '__qualname__', self.function)!s})"
 
 
-def Depends(function: Callable[..., Any], /) -> Any:
+def Depends(function: Callable[..., Any], /, **unknown: Never) -> Any:
     """Fill a parameter with what a function gives, in every call anew; clients do not see it.
 
     Write ``Annotated[Database, Depends(database)]`` as the hint, or ``= Depends(database)`` as the
@@ -56,14 +57,18 @@ def Depends(function: Callable[..., Any], /) -> Any:
     context. Within one call it runs once, however many ask for it.
 
     Raises:
-        DeclarationError: If it cannot be called.
+        DeclarationError: If it cannot be called, or anything else is said of it.
     """
     given: object = function
-    if not callable(given):
+    if unknown or not callable(given):
         from ._callable import frame_location
         from ._definition import Site, kind_of
+        from ._elsewhere import DEPENDS_OPTIONS
 
         site = Site(frame_location(sys._getframe(1)), "Depends")
+        for name in unknown:
+            advice = DEPENDS_OPTIONS.get(name, "write Depends(function)")
+            raise site.refuse(name, "is no option: it has none", advice)
         raise site.refuse(
             "function", f"a {kind_of(given)} cannot be called", "give the function itself"
         )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     JSON: TypeAlias = Mapping[str, Any]
     F = TypeVar("F", bound=Callable[..., Any])
 
-_MARK = "__snodo_extension_method__"
+MARK = "__snodo_extension_method__"
 
 
 class Operation(NamedTuple):
@@ -63,7 +63,7 @@ def method(name: str, *, header: tuple[str, str] | None = None) -> Callable[[F],
         raise ConfigurationError('an extension method needs its name: write @method("jobs/get")')
 
     def mark(function: F) -> F:
-        setattr(function, _MARK, (name, header))
+        setattr(function, MARK, (name, header))
         return function
 
     return mark
@@ -105,7 +105,7 @@ class Extension:
         found: dict[str, Method | Callable[..., Any]] = {}
         for name in dir(type(self)):
             function = getattr(type(self), name, None)
-            marked = getattr(function, _MARK, None)
+            marked = getattr(function, MARK, None)
             if marked is not None:
                 found[marked[0]] = Method(getattr(self, name), marked[1])
         return found

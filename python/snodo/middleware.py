@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Literal
 from ._layers import Ready
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Mapping
+    from typing import Any, Never
 
     from ._definition import Site
     from ._snodo import Context
@@ -25,20 +25,21 @@ if TYPE_CHECKING:
 __all__ = ["cache", "concurrency", "rate_limit", "response_limit", "retry", "timeout"]
 
 
-def timeout(seconds: float = 5.0) -> Ready:
+def timeout(seconds: float = 5.0, **unknown: Never) -> Ready:
     """Give up waiting: ``Component timed out``.
 
     A coroutine is cancelled. A plain function runs on, on its thread, and nobody hears of it.
 
     Raises:
-        DeclarationError: If it is no positive number.
+        DeclarationError: If it is no positive number, or something else is given.
     """
+    _refuse_unknown("timeout", unknown)
     from ._limiting import Timeout
 
     return Timeout(_seconds("timeout", "seconds", seconds))
 
 
-def concurrency(limit: int = 32, key: Key | None = None) -> Ready:
+def concurrency(limit: int = 32, key: Key | None = None, **unknown: Never) -> Ready:
     """Let so many calls run at once, and refuse more: ``Component concurrency limit reached``.
 
     A plain function that a `timeout` inside of it gave up is not counted any more, though it runs:
@@ -48,10 +49,12 @@ def concurrency(limit: int = 32, key: Key | None = None) -> Ready:
         limit: Most calls that run at once.
         key: Tells callers apart, each of whom has a limit of their own; None for one of them all.
             A string, or any other JSON value. If it raises: ``Component concurrency key failed``.
+        **unknown: None: what is given beside these is refused.
 
     Raises:
-        DeclarationError: If an option cannot hold.
+        DeclarationError: If an option cannot hold, or there is none of its name.
     """
+    _refuse_unknown("concurrency", unknown)
     from ._limiting import Concurrency
 
     return Concurrency(_count("concurrency", "limit", limit), _key("concurrency", key))
@@ -66,6 +69,7 @@ def rate_limit(
     *,
     burst: int | None = None,
     clock: Callable[[], float] = monotonic,
+    **unknown: Never,
 ) -> Ready:
     """Let so many calls begin in a time, and refuse more: ``Component rate limit reached``.
 
@@ -81,10 +85,12 @@ def rate_limit(
             ``window`` seconds.
         burst: With ``gcra``, calls that may come at once after a quiet time; None for ``limit``.
         clock: Seconds that only go up.
+        **unknown: None: what is given beside these is refused.
 
     Raises:
-        DeclarationError: If an option cannot hold.
+        DeclarationError: If an option cannot hold, or there is none of its name.
     """
+    _refuse_unknown("rate_limit", unknown)
     from ._limiting import Bucket, Rate, Window
 
     name = "rate_limit"
@@ -103,6 +109,7 @@ def retry(
     attempts: int = 3,
     on: type[Exception] | tuple[type[Exception], ...] = (ConnectionError, TimeoutError),
     backoff: float | Callable[[int], float] = 0.1,
+    **unknown: Never,
 ) -> Ready:
     """Call again what raised an exception that may not come again.
 
@@ -113,10 +120,12 @@ def retry(
         on: Exceptions that are worth another try.
         backoff: Seconds before the second attempt, twice as many before each further one; or a
             function from the number of attempts made to seconds.
+        **unknown: None: what is given beside these is refused.
 
     Raises:
-        DeclarationError: If an option cannot hold.
+        DeclarationError: If an option cannot hold, or there is none of its name.
     """
+    _refuse_unknown("retry", unknown)
     from ._retrying import Retry
 
     attempts = _count("retry", "attempts", attempts)
@@ -138,6 +147,7 @@ def cache(
     max_entries: int = 1000,
     *,
     clock: Callable[[], float] = monotonic,
+    **unknown: Never,
 ) -> Ready:
     """Give again what was given for the same arguments; call once for all who wait for the same.
 
@@ -151,10 +161,12 @@ def cache(
             ``lambda context: None`` for everybody. If it raises: ``Component cache key failed``.
         max_entries: Most values that are kept; the one that was given longest ago goes first.
         clock: Seconds that only go up.
+        **unknown: None: what is given beside these is refused.
 
     Raises:
-        DeclarationError: If an option cannot hold.
+        DeclarationError: If an option cannot hold, or there is none of its name.
     """
+    _refuse_unknown("cache", unknown)
     from ._caching import Caching
 
     return Caching(
@@ -172,6 +184,7 @@ def response_limit(
     head: int | None = None,
     tail: int | None = None,
     keep: float = 600.0,
+    **unknown: Never,
 ) -> Ready:
     """Shorten the text of a tool's result, with a link to the whole.
 
@@ -187,10 +200,12 @@ def response_limit(
         head: How much of the beginning is left, in the same unit; half by default.
         tail: How much of the end; the rest by default.
         keep: Seconds that the whole may be read.
+        **unknown: None: what is given beside these is refused.
 
     Raises:
-        DeclarationError: If an option cannot hold.
+        DeclarationError: If an option cannot hold, or there is none of its name.
     """
+    _refuse_unknown("response_limit", unknown)
     from ._response_limit import ResponseLimit
 
     name = "response_limit"
@@ -207,6 +222,18 @@ def response_limit(
         raise _site(name).refuse("head", "and tail are more than the limit", "leave them out")
     seconds = _seconds(name, "keep", keep)
     return ResponseLimit(most, head, tail, in_bytes=max_chars is None, keep=seconds)
+
+
+def _refuse_unknown(name: str, unknown: Mapping[str, Any]) -> None:
+    if unknown:
+        from inspect import signature
+
+        from ._elsewhere import renamed
+
+        parameters = signature(globals()[name]).parameters.values()
+        known = [one.name for one in parameters if one.kind is not one.VAR_KEYWORD]
+        given = next(iter(unknown))
+        raise _site(name).refuse(given, "is no option of it", renamed(name, given, known))
 
 
 def _site(name: str) -> Site:

@@ -190,6 +190,14 @@ class Server:
         """Show what is served."""
         return f"<Server {self.name!r} {self.version}, {self._offering.counts()}>"
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Never:
+            """Say what those who look for what other libraries have may write instead."""
+            from ._elsewhere import missing_member
+
+            raise missing_member(name)
+
     @overload
     def tool(self, function: F, /) -> F: ...
     @overload
@@ -239,6 +247,7 @@ class Server:
         timeout: float | None = None,
         complete: Mapping[str, Completer] | None = None,
         middleware: Sequence[Middleware] = (),
+        **unknown: Never,
     ) -> Callable[[F], F]:
         """Declare a resource, or a template of them, and add it. Options as `snodo.resource`.
 
@@ -250,6 +259,7 @@ class Server:
             ConfigurationError: If its name or URI is taken or the server is in use.
         """
         options = {
+            **unknown,
             "uri": uri,
             "name": name,
             "title": title,

@@ -243,6 +243,8 @@ def _failure(metadata: dict[str, Any]) -> dict[str, Any]:
         code = str(metadata["error_code"])
         return {"error.type": code, "rpc.response.status_code": code}
     kind = metadata.get("error_type") or metadata.get("kind")
+    if kind == "raised":  # the conventions have one word for all that `isError` says
+        return {"error.type": "tool_error", "snodo.raised": True}
     if kind is None and metadata.get("outcome") == "cancelled":
         kind = "cancelled"
     return {} if kind is None else {"error.type": kind}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from driver import HANDSHAKES, HttpHandshake, HttpServer, Refusal, request
+from driver import HANDSHAKES, HttpHandshake, HttpServer, Refusal, request, wait_until
 
 COUNTER = """
 import asyncio
@@ -377,6 +377,7 @@ server = Server("blocked", version="1.0.0")
 NOTHING = {"type": "object"}
 released = threading.Event()
 began = threading.Event()
+handled = []
 
 
 class Blocks(Actor):
@@ -387,6 +388,7 @@ class Blocks(Actor):
     async def handle_cast(self, message):
         began.set()
         await asyncio.to_thread(released.wait, 20)
+        handled.append(message)
 
 
 class Drops(Actor):
@@ -414,6 +416,11 @@ actor_cast(server, "drop", target="drops", input_schema=NOTHING, message="drop")
 def release() -> str:
     released.set()
     return "released"
+
+
+@server.tool
+def are_handled() -> int:
+    return len(handled)
 
 
 @server.tool
@@ -454,6 +461,8 @@ def test_a_full_mailbox_refuses_and_drops_nothing_silently(serve: Any) -> None:
     assert session.failure("stick") == "Actor mailbox is full"
     assert session.failure("wait") == "Actor mailbox is full"
     session.call("release")
+    # Those that were taken are handled, and those alone.
+    wait_until(lambda: session.call("are_handled")["structuredContent"] == 2, "both messages")
 
 
 def test_the_shorter_deadline_wins(serve_process: Any) -> None:

@@ -312,6 +312,8 @@ def level(name: str, context: Context) -> str:
     ("name", "hint"),
     [
         ("report_progress", "write context.progress(done, total, message)"),
+        ("session_id", "who calls is context.auth"),
+        ("set_state", "an Actor keeps what changes"),
         ("info", 'write context.log("info", data)'),
         ("debug", 'write context.log("debug", data)'),
         ("warning", 'write context.log("warning", data)'),

@@ -147,7 +147,7 @@ CALLS: list[tuple[str, dict[str, Any], str | None, dict[str, Any]]] = [
     ("add", {"a": 1, "b": 2}, None, {"outcome": "ok"}),
     ("later", {"text": "x"}, None, {"outcome": "ok"}),
     ("complain", {"text": "x"}, None, {"outcome": "ok", "error_type": "tool_error"}),
-    ("crash", {"text": "x"}, None, {"outcome": "ok", "error_type": "tool_error"}),
+    ("crash", {"text": "x"}, None, {"outcome": "ok", "error_type": "raised"}),
     ("raw", {}, None, {"outcome": "ok", "error_type": "tool_error"}),
     ("add", {"a": "one", "b": 2}, None, {"outcome": "ok", "error_type": "tool_error"}),
     ("refuse", {"text": "x"}, "4001", {"outcome": "error", "error_code": 4001}),

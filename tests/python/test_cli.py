@@ -211,6 +211,27 @@ def test_what_may_have_been_meant_is_named(run: Run, arguments: list[str], meant
     assert done.stderr.endswith(f"; did you mean {meant}?\n")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "short", "meant"),
+    [
+        (["serve", "app.py", "--worker", "2"], "--worker", "--workers"),
+        (["serve", "app.py", "--ssl-certfil", "x"], "--ssl-certfil", "--ssl-certfile"),
+        (["serve", "app.py", "--std"], "--std", "--stdio"),
+        (["inspect", "app.py", "--form", "json"], "--form", "--format"),
+        (["call", "app.py", "greet", "--js", "{}"], "--js", "--json"),
+        (["--vers"], "--vers", "--version"),
+    ],
+)
+def test_a_flag_is_written_out(
+    run: Run, write: Write, arguments: list[str], short: str, meant: str
+) -> None:
+    write("app.py", GREETER)
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert f"unrecognized arguments: {short}" in done.stderr
+    assert done.stderr.endswith(f"; did you mean {meant}?\n")
+
+
 @pytest.mark.parametrize("target", ["app.py", "app.py:create"])
 def test_a_function_that_makes_the_server_is_named(run: Run, write: Write, target: str) -> None:
     write("app.py", "from snodo import Server\ndef create() -> Server:\n    return Server('x')\n")
@@ -702,6 +723,86 @@ def test_a_policy_is_not_asked_what_there_is(
     assert "search()" in done.stdout
     assert "wipe()" in done.stdout
     assert "Server(authorize=...) narrows this for each caller" in done.stdout
+
+
+AROUND = """
+from functools import partial
+from snodo import Extension, Server, auth
+from snodo.extension import method
+from snodo.middleware import cache, concurrency, rate_limit, response_limit, retry, timeout
+
+class Jobs(Extension):
+    id = "com.example/jobs"
+
+    @method("jobs/get")
+    def get(self, params, context):
+        return {}
+
+    @method("jobs/stop")
+    def stop(self, params, context):
+        return {}
+
+def timing(context, arguments, call_next):
+    return call_next()
+
+class Tag:
+    async def __call__(self, context, arguments, call_next):
+        return await call_next()
+
+server = Server(
+    "around",
+    extensions=[Jobs()],
+    middleware=[timing, rate_limit(5), Tag()],
+    authenticate=auth.bearer({"s3cr3t": "ada"}),
+    authorize=auth.require_scopes(),
+    conceal_refusals=True,
+)
+
+@server.tool(middleware=[cache(5), retry(), timeout(1), concurrency(), response_limit(9)])
+def add(a: int) -> str:
+    return str(a)
+
+@server.prompt(middleware=[partial(timing)])
+def ask() -> str:
+    return "?"
+"""
+
+
+def test_what_is_around_the_components_is_told(run: Run, write: Write) -> None:
+    write("app.py", AROUND)
+    text = run("inspect", "app.py").stdout
+    assert text == run("check", "app.py").stdout
+    for lines in (
+        "extensions (1)\n  com.example/jobs  (MCP 2026-07-28)\n      jobs/get, jobs/stop\n\n",
+        "middleware\n  server: timing, rate_limit, Tag\n"
+        "  tool add: cache, retry, timeout, concurrency, response_limit\n"
+        "  prompt ask: timing\n\n",
+        "access\n  authenticate: snodo.auth.bearer(1 key)\n"
+        "  authorize: snodo.auth.require_scopes, which conceals what it refuses\n\n",
+    ):
+        assert lines in text, text
+    offer = json.loads(run("inspect", "app.py", "--format", "json").stdout)
+    versions, methods = ["2026-07-28"], ["jobs/get", "jobs/stop"]
+    assert offer["extensions"] == [
+        {"id": "com.example/jobs", "versions": versions, "methods": methods}
+    ]
+    assert offer["middleware"]["prompt ask"] == ["timing"]
+    assert set(offer["access"]) == {"authenticate", "authorize"}
+    page = run("inspect", "app.py", "--format", "markdown").stdout
+    assert "| `com.example/jobs` | 2026-07-28 | jobs/get, jobs/stop |" in page
+    assert "## Middleware\n\n| around | by |" in page
+    assert "| authenticate | snodo.auth.bearer(1 key) |" in page
+    assert "s3cr3t" not in text + page + json.dumps(offer)
+
+
+def test_what_is_not_there_is_not_told(run: Run, write: Write) -> None:
+    write("app.py", GREETER)
+    for form in ("text", "markdown", "json"):
+        said = run("inspect", "app.py", "--format", form).stdout.lower()
+        assert not [word for word in ("extension", "middleware", "access") if word in said]
+    write("own.py", "from snodo import Server\ndef who(request): ...\n"
+        "server = Server('x', authenticate=who)\n")  # fmt: skip
+    assert "access\n  authenticate: who" in run("inspect", "own.py").stdout
 
 
 @pytest.mark.parametrize("form", ["def", "async def"])

@@ -80,6 +80,35 @@ def test_no_second_worker_is_replaced_before_the_first_one_is(
     assert [process.told for process in processes] == [["terminate"], [], []]
 
 
+@pytest.mark.parametrize(
+    ("count", "watcher", "said"),
+    [
+        (3, None, "replacing each of the 3 workers, one after the other"),
+        (1, NoWatcher(), "replacing the worker"),
+    ],
+)
+def test_sighup_says_what_it_does(
+    caplog: pytest.LogCaptureFixture, count: int, watcher: Any, said: str
+) -> None:
+    caplog.set_level("INFO", "snodo")
+    fleet, processes, _ = made(count, watcher)
+    fleet._signalled(signal.SIGHUP)
+    fleet._signalled(signal.SIGHUP)
+    fleet._listening = os.dup(0)
+    fleet._signalled(signal.SIGTERM)
+    rolling = fleet._rolling
+    fleet._signalled(signal.SIGHUP)
+    assert fleet._rolling is rolling, "nothing is replaced any more"
+    fleet._signalled(signal.SIGTERM)
+    assert caplog.messages == [
+        f"SIGHUP: {said}",
+        f"SIGHUP: {said}, beginning anew",
+        "SIGHUP is ignored: the workers end",
+        "a second signal: the workers are ended at once",
+    ]
+    assert all(process.told[-1] == "kill" for process in processes)
+
+
 def test_a_worker_that_hangs_is_killed(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -201,6 +201,96 @@ def test_a_server_runs_in_a_thread_and_leaves_signals_alone() -> None:
     assert signal.getsignal(signal.SIGINT) is before
 
 
+def test_one_server_is_served_every_way_at_once() -> None:
+    server = Server("shared", version="1.0.0")
+
+    @server.tool
+    def plain(number: int) -> int:
+        return number
+
+    @server.tool
+    async def late(number: int) -> int:
+        await asyncio.sleep(0)
+        return number
+
+    urls: list[str] = []
+    started = threading.Event()
+
+    def on_started(url: str) -> None:
+        urls.append(url)
+        started.set()
+
+    threading.Thread(
+        target=server.run, args=["http"], kwargs={"port": 0, "on_started": on_started}, daemon=True
+    ).start()
+    assert started.wait(20)
+
+    def ask(number: int) -> Any:
+        params = {"name": "late" if number % 2 else "plain", "arguments": {"number": number}}
+        message = request("tools/call", params)
+        answer = server.handle(message) if number % 3 else post(urls[0], message)
+        assert answer is not None
+        return answer["result"]["structuredContent"]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(ask, range(200))) == list(range(200))
+
+
+FULL = """
+    import os
+    from snodo import Context, Error, Extension, Server, actor_call, auth
+    from snodo.extension import method
+    from snodo.middleware import cache, timeout
+    from snodo.telemetry import logging_sink
+
+    def held():
+        return len(os.listdir("/proc/self/task")), sorted(os.listdir("/proc/self/fd"))
+
+    class Jobs(Extension):
+        id = "com.example/jobs"
+
+        @method("jobs/get")
+        def get(self, params, context):
+            return {}
+
+        async def around(self, context, operation, call_next):
+            return await call_next()
+
+    before = held()
+    server = Server(
+        "full",
+        authorize=lambda phase, component, context: None,
+        authenticate=auth.bearer({"key": "ada"}),
+        middleware=[timeout(1), cache(4)],
+        extensions=[Jobs()],
+        instrument=[logging_sink()],
+        metrics=True,
+        access_log=True,
+    )
+    server.tool(name="plain")(lambda: "x")
+
+    @server.tool
+    async def late() -> str:
+        return "x"
+
+    @server.lifespan
+    async def lifespan():
+        yield
+
+    actor_call(
+        server, "call", target="nobody", input_schema={"type": "object"}, message=1,
+        encode_reply=lambda reply: {},
+    )
+    server.asgi()
+    print(held() == before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc")
+def test_declaring_a_server_starts_nothing() -> None:
+    assert run(FULL) == "True\n"
+
+
 def test_running_over_http_says_where(write_app: Callable[[str], Path]) -> None:
     path = write_app(
         """
@@ -380,3 +470,44 @@ def test_ctrl_c_ends_a_call_from_the_shell(write_app: Callable[[str], Path]) -> 
         process.wait(5)
         assert process.stderr is not None
         process.stderr.close()
+
+
+def test_one_who_is_cancelled_twice_leaves_nothing_to_complain_of() -> None:
+    out = run(
+        """
+        import asyncio
+        from snodo import Server
+
+        complaints = []
+
+        async def main():
+            asyncio.get_running_loop().set_exception_handler(
+                lambda loop, context: complaints.append(context["message"])
+            )
+            served = asyncio.Event()
+            serving = asyncio.create_task(
+                Server("twice").serve(port=0, on_started=lambda url: served.set())
+            )
+            await served.wait()
+            serving.cancel()
+            await asyncio.sleep(0)
+            serving.cancel()
+            try:
+                await serving
+            except asyncio.CancelledError:
+                pass
+            for _ in range(200):
+                await asyncio.sleep(0.01)
+                if complaints or "snodo-wait" not in threads():
+                    break
+            await asyncio.sleep(0.05)
+
+        def threads():
+            import threading
+            return [one.name for one in threading.enumerate()]
+
+        asyncio.run(main())
+        print(complaints)
+        """
+    )
+    assert out == "[]\n"

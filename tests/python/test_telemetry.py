@@ -184,7 +184,8 @@ def test_a_slow_sink_loses_events_in_pairs_and_is_told_how_many(
 def test_the_load_is_told_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_telemetry, "_LOAD", 0.0)
     sink = Sink()
-    adder(instrument=[sink]).handle(call("add", a=1, b=2))
+    server = adder(instrument=[sink])  # with which the thread that tells would end
+    server.handle(call("add", a=1, b=2))
     _, measured, said = sink.next("snodo.server.load")
     names = {"in_flight", "running", "queued", "streams", "connections", "sessions"}
     assert set(measured) == names
@@ -572,6 +573,28 @@ def test_requests_that_need_no_handler_have_spans_too(collected: Collected) -> N
     assert unknown.status.status_code.name == "ERROR"
     assert spans["prompts/get greet"].attributes["gen_ai.prompt.name"] == "greet"
     assert "gen_ai.operation.name" not in spans["prompts/get greet"].attributes
+
+
+def test_a_tool_that_raised_is_told_from_one_that_failed_on_purpose(collected: Collected) -> None:
+    server = Server("raises", instrument=[collected.sink])
+
+    @server.tool
+    def sold_out() -> None:
+        raise ToolError("s3cr3t")
+
+    @server.tool
+    async def broken() -> None:
+        raise LookupError("s3cr3t")
+
+    server.handle(call("sold_out"))
+    server.handle(call("broken"))
+    spans = {span.name: span for span in collected.finished(2)}
+    for name, raised in (("sold_out", None), ("broken", True)):
+        attributes = spans[f"tools/call {name}"].attributes
+        assert attributes["error.type"] == "tool_error", "as the conventions have it"
+        assert attributes.get("snodo.raised") is raised
+        assert "s3cr3t" not in str(dict(attributes))
+        assert "LookupError" not in str(dict(attributes))
 
 
 def test_a_call_out_of_time_has_one_span(collected: Collected) -> None:

@@ -31,6 +31,11 @@ def add(a: int, b: int) -> int:
 
 
 @server.tool
+def crash():
+    raise LookupError("s3cr3t")
+
+
+@server.tool
 async def wait(seconds: float) -> str:
     await asyncio.sleep(seconds)
     return "done"
@@ -154,12 +159,14 @@ def test_calls_are_counted_by_method_component_and_outcome(server: HttpServer) -
     for _ in range(3):
         server.send(call("add", a=1, b=2))
     server.send(call("add", a="x", b=2))
+    server.send(call("crash"))
     server.send(call("s3cr3t-tool"))
     server.send(request("s3cr3t-method"))
     server.send({"jsonrpc": "2.0", "method": "notifications/s3cr3t"})
     samples = scrape(server)
     assert requests(samples, "add", "ok") == 3
     assert requests(samples, "add", "tool_error") == 1
+    assert requests(samples, "crash", "raised") == 1
     assert requests(samples, "", "error") == 1
     assert requests(samples, "", "error", method="unknown") == 1
     assert requests(samples, "", "no_reply", method="unknown") == 1

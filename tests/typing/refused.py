@@ -53,7 +53,7 @@ server.tool("name")  # type: ignore[call-overload]
 def fourth() -> None: ...
 
 
-@server.resource("a://b", nonsense=1)  # type: ignore[call-arg]
+@server.resource("a://b", nonsense=1)  # type: ignore[arg-type]
 def fifth() -> None: ...
 
 
@@ -96,6 +96,7 @@ Server("x", middleware=[3])  # type: ignore[list-item]
 Server("x", middleware=3)  # type: ignore[arg-type]
 timeout("1")  # type: ignore[arg-type]
 rate_limit(method="leaky")  # type: ignore[arg-type]
+rate_limit(per=3)  # type: ignore[arg-type]
 Depends(3)  # type: ignore[arg-type]
 server.overrides([3])  # type: ignore[arg-type]
 

@@ -26,7 +26,7 @@ use crate::json::Object;
 use crate::limits::{FILTER_BYTES, FILTER_URIS};
 pub use crate::operation::Change;
 use crate::operation::Operation;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Value};
 use crate::peer::Peer;
 use crate::policy::Hearing;
 use crate::router::{self, Route};
@@ -91,6 +91,8 @@ pub struct Answer {
 pub enum Verdict {
     /// A result.
     Result,
+    /// A result that says a tool failed, by a bug of the tool's.
+    Raised,
     /// An error of this code.
     Error(i64),
     /// An error of this code, told in an exchange that went well: no status tells it too.
@@ -288,7 +290,10 @@ pub fn finish(
     match checked.and_then(|()| shape_result(runtime, context, target, outcome)) {
         Ok(body) => Answer {
             body,
-            verdict: Verdict::Result,
+            verdict: match outcome.value {
+                Value::Raised(_) => Verdict::Raised,
+                _ => Verdict::Result,
+            },
         },
         Err(error) => failed(context, &error),
     }

@@ -515,7 +515,7 @@ impl PyContext {
 }
 
 /// What the contexts of other libraries have, and what it is called here.
-const ELSEWHERE: [(&str, &str); 14] = [
+const ELSEWHERE: [(&str, &str); 18] = [
     (
         "report_progress",
         "write context.progress(done, total, message)",
@@ -550,6 +550,19 @@ const ELSEWHERE: [(&str, &str); 14] = [
     (
         "lifespan_context",
         "what the lifespan yielded is context.state",
+    ),
+    ("session_id", "who calls is context.auth"),
+    (
+        "client_id",
+        "who calls is context.auth, and what with context.client_info",
+    ),
+    (
+        "get_state",
+        "what the lifespan yielded is context.state; an Actor keeps what changes",
+    ),
+    (
+        "set_state",
+        "what the lifespan yielded is context.state; an Actor keeps what changes",
     ),
     (
         "fastmcp",

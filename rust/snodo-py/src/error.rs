@@ -197,7 +197,7 @@ fn unexpected(
         if let Some(told) = told {
             text = format!("{text}: {told}");
         }
-        return Value::Failure(text).into();
+        return Value::Raised(text).into();
     }
     let mut data = Object::new();
     if let Some(id) = id {

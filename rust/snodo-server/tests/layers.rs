@@ -125,6 +125,26 @@ async fn the_place_is_taken_until_all_are_gone() {
 }
 
 #[tokio::test]
+async fn what_raised_below_has_raised_if_the_layers_pass_it_on() {
+    let (service, mut held) = kit::layered(limits(1, Duration::from_secs(10)), 2);
+    let raised = || Value::Raised("a bug".to_owned()).into();
+    let mended = Value::Wire(br#"{"resultType":"complete","content":[]}"#.to_vec()).into();
+    for (given, verdict) in [(None, Verdict::Raised), (Some(mended), Verdict::Result)] {
+        let running = start(&service, "hold");
+        let outer = layer(&mut held).await;
+        let (of_outer, _) = ask(&outer, What::Run(None));
+        let inner = layer(&mut held).await;
+        let (of_inner, _) = ask(&inner, What::Run(None));
+        tool(&mut held).await.send(raised());
+        inner.send(result(of_inner).await);
+        let below = result(of_outer).await;
+        outer.send(given.unwrap_or(below));
+        let answer = running.answer().await.expect("an answer");
+        assert_eq!(answer.verdict, verdict);
+    }
+}
+
+#[tokio::test]
 async fn the_checks_are_made_without_the_call() {
     let (service, mut held) = kit::layered(limits(1, Duration::from_secs(10)), 2);
     let running = start(&service, "hold");

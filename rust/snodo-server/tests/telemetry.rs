@@ -171,6 +171,20 @@ async fn a_failed_tool_is_a_result_of_its_own_kind() {
     assert_eq!(told, ["start tools/call hold", "stop ok  tool_error"]);
 }
 
+#[tokio::test]
+async fn a_tool_that_raised_is_told_from_one_that_failed_on_purpose() {
+    let mut server = watched(Limits::default());
+    let (answer, _) = server.run(&kit::call("1", "hold"));
+    let (_call, reply) = server.held.next().await;
+    reply.send(Value::Raised("a bug".to_owned()).into());
+    let answer = soon(answer).await.expect("no panic").expect("an answer");
+    assert!(answer.is_failure());
+    let body = String::from_utf8(answer.body).expect("UTF-8");
+    assert!(body.contains(r#""isError":true"#), "{body}");
+    let told = server.told.told();
+    assert_eq!(told, ["start tools/call hold", "stop ok  raised"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_call_that_does_not_run_ends_as_what_it_was_refused_for() {
     let limits = Limits {

@@ -22,7 +22,7 @@ pub(crate) fn write_completion(
             total,
             has_more,
         } => (values, *total, *has_more),
-        Value::Failure(_) => return Err(target.failed()),
+        Value::Failure(_) | Value::Raised(_) => return Err(target.failed()),
         Value::Error(error) => return Err(error.clone()),
         Value::Text(_) | Value::Blob(_) => return Err(target.invalid_result()),
         Value::Content(list) if list == b"[]" => return Err(target.invalid_result()),

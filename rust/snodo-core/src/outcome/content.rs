@@ -184,7 +184,7 @@ pub(crate) fn write_read(
         Value::Blob(base64) => single(uri, mime_type, "blob", base64, out),
         Value::Content(blocks) => write_blocks(blocks, uri, mime_type, out)?,
         Value::ResourceRead { contents, .. } => write_contents(contents, uri, out)?,
-        Value::Failure(_) => return Err(Unfit::Failed),
+        Value::Failure(_) | Value::Raised(_) => return Err(Unfit::Failed),
         Value::Error(error) => return Err(Unfit::Error(error.clone())),
         Value::Raw(_)
         | Value::Wire(_)

@@ -28,7 +28,7 @@ pub(crate) fn write_messages(value: &Value, out: &mut Encoded) -> Result<(), Unf
             out.extend_from_slice(messages);
         }
         Value::Blob(_) => return Err(ContentError::Bytes.into()),
-        Value::Failure(_) => return Err(Unfit::Failed),
+        Value::Failure(_) | Value::Raised(_) => return Err(Unfit::Failed),
         Value::Error(error) => return Err(Unfit::Error(error.clone())),
         Value::Raw(_)
         | Value::Wire(_)

@@ -55,6 +55,8 @@ pub enum Value {
     Content(Encoded),
     /// The tool understood and failed: `isError` with this text.
     Failure(String),
+    /// The same of a tool that raised what nobody meant for the model: a bug of it.
+    Raised(String),
     /// A result object as given; `content` and `isError` are added where absent.
     Raw(Encoded),
     /// A result object as given; nothing is added but `_meta`.

@@ -156,8 +156,10 @@ fn named(registry: &Registry, method: &str, params: &Object) -> Option<Component
 impl Answer {
     /// Whether it is a tool's result that says the tool failed.
     pub fn is_failure(&self) -> bool {
-        if self.verdict != Verdict::Result {
-            return false;
+        match self.verdict {
+            Verdict::Raised => return true,
+            Verdict::Result => {}
+            _ => return false,
         }
         let find = |object: &[u8], name: &[u8]| {
             let members = outcome::members(object)?;

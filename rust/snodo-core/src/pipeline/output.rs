@@ -78,7 +78,7 @@ pub fn explain_output(runtime: &Runtime, target: &Target, outcome: &Outcome) -> 
             checked.err().map(|error| error.to_string())
         }
         (Target::Tool(at), value) => explain_tool(registry.tools.get(*at)?, value),
-        (_, Value::Failure(_)) => {
+        (_, Value::Failure(_) | Value::Raised(_)) => {
             Some("a failure that is not an Error (ToolError, Declined) only tools can tell".into())
         }
         (Target::Resource { uri, .. } | Target::Template { uri, .. }, value) => {
@@ -113,7 +113,9 @@ fn explain_tool(tool: &Tool, value: &Value) -> Option<String> {
 /// The structured content of a value that owes some, or what it is instead.
 fn promised(value: &Value) -> Option<Result<&[u8], &'static str>> {
     let instead = match value {
-        Value::Failure(_) | Value::InputRequired { .. } | Value::Error(_) => return None,
+        Value::Failure(_) | Value::Raised(_) | Value::InputRequired { .. } | Value::Error(_) => {
+            return None;
+        }
         Value::Structured(json) => return Some(Ok(json)),
         Value::Raw(object) | Value::Wire(object) => {
             let members = outcome::members(object).unwrap_or_default();

@@ -29,8 +29,8 @@ struct Below<'a> {
 
 /// What came of it.
 enum Came {
-    /// The layer is told this.
-    Granted(Granted),
+    /// The layer is told this, which may be of a tool that raised.
+    Granted(Granted, Verdict),
     /// The request ends with this: there was no time for it.
     Over(Answer),
     /// The layer does not want to know any more.
@@ -92,6 +92,7 @@ impl Service {
         let (reply, mut outcome) = Reply::new(cancel.clone(), voice.clone(), shared);
         offer.call(call, reply.with_rest(rest));
         let mut below: Option<Below<'_>> = None;
+        let mut raised = false;
         let outcome = loop {
             let busy = below.is_some();
             tokio::select! {
@@ -104,7 +105,10 @@ impl Service {
                     let Some(Below { began, tell, .. }) = below.take() else { continue };
                     deadline = deadline.map(|deadline| deadline + began.elapsed());
                     match came {
-                        Came::Granted(granted) => tell(granted),
+                        Came::Granted(granted, verdict) => {
+                            raised = verdict == Verdict::Raised;
+                            tell(granted);
+                        }
                         Came::Unwanted => {}
                         Came::Over(answer) => {
                             cancel.cancel(Reason::Deadline);
@@ -131,7 +135,10 @@ impl Service {
         if cancel.reason() == Some(Reason::Client) {
             return None;
         }
-        let answer = pipeline::finish(&offer.runtime, &context, &target, &outcome);
+        let mut answer = pipeline::finish(&offer.runtime, &context, &target, &outcome);
+        if raised && answer.is_failure() {
+            answer.verdict = Verdict::Raised; // what the layer gives is a result like any other
+        }
         tell_of(&offer.runtime, &target, &outcome, &answer);
         Some(answer)
     }
@@ -187,7 +194,7 @@ impl Service {
         loop {
             let call = match check {
                 Check::Call(call) => call,
-                Check::Runs => return Came::Granted(Ok(None)),
+                Check::Runs => return Came::Granted(Ok(None), Verdict::Result),
                 Check::Answer(answer) => return came(context, answer),
             };
             let (asker, target) = (call.context.clone(), call.target.clone());
@@ -263,7 +270,7 @@ impl Service {
 fn came(context: &Context, answer: Answer) -> Came {
     match answer.verdict {
         Verdict::Busy | Verdict::Late | Verdict::Closing => Came::Over(answer),
-        _ => Came::Granted(pipeline::passed(context, &answer).map(Some)),
+        verdict => Came::Granted(pipeline::passed(context, &answer).map(Some), verdict),
     }
 }
 

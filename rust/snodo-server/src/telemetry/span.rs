@@ -93,8 +93,8 @@ pub struct End {
     pub outcome: Outcome,
     /// Of the error, if it was one.
     pub error_code: Option<i64>,
-    /// `tool_error` where a result says that the tool failed; `timeout`, `busy` and `closing` where an
-    /// error's code does not tell.
+    /// `tool_error` where a result says that the tool failed, `raised` where that is a bug of the
+    /// tool's; `timeout`, `busy` and `closing` where an error's code does not tell.
     pub error_type: Option<&'static str>,
     /// The HTTP status that the answer stands for.
     pub status: Option<u16>,
@@ -121,6 +121,7 @@ impl End {
     fn of(verdict: Verdict) -> Self {
         let (error_code, error_type) = match verdict {
             Verdict::Result => (None, None),
+            Verdict::Raised => (None, Some("raised")),
             Verdict::Error(code) | Verdict::Told(code) => (Some(code), None),
             Verdict::Busy => (Some(code::INTERNAL_ERROR), Some("busy")),
             Verdict::Late => (Some(code::INTERNAL_ERROR), Some("timeout")),
@@ -200,7 +201,7 @@ impl Span {
     pub(crate) fn answered(self, answer: &Answer) {
         let mut end = End::of(answer.verdict);
         if self.dispatch.method == Some("tools/call") && answer.is_failure() {
-            end.error_type = Some("tool_error");
+            end.error_type = end.error_type.or(Some("tool_error"));
         }
         self.end(end);
     }

@@ -402,7 +402,7 @@ impl Endpoint {
 /// The one table from what an answer says to its status.
 pub(crate) fn status(verdict: Verdict) -> StatusCode {
     match verdict {
-        Verdict::Result | Verdict::Told(_) => StatusCode::OK,
+        Verdict::Result | Verdict::Raised | Verdict::Told(_) => StatusCode::OK,
         Verdict::Busy | Verdict::Closing => StatusCode::SERVICE_UNAVAILABLE,
         Verdict::Late => StatusCode::GATEWAY_TIMEOUT,
         Verdict::Error(code) => match code {
@@ -601,6 +601,7 @@ mod tests {
     fn one_table_of_statuses() {
         for (verdict, expected) in [
             (Verdict::Result, 200),
+            (Verdict::Raised, 200),
             (Verdict::Error(-32700), 400),
             (Verdict::Error(-32600), 400),
             (Verdict::Error(-32602), 400),

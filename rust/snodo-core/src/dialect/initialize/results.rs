@@ -80,7 +80,7 @@ fn tool<'a>(
 ) -> Result<Option<&'a [u8]>, Error> {
     match value {
         Value::Text(text) => tool_text(text, false, out),
-        Value::Failure(text) => tool_text(text, true, out),
+        Value::Failure(text) | Value::Raised(text) => tool_text(text, true, out),
         Value::Structured(json) => {
             let text = std::str::from_utf8(json).map_err(|_| target.invalid_result())?;
             out.push(b'{');

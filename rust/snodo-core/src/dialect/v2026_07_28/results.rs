@@ -95,7 +95,7 @@ fn tool<'a>(
 ) -> Result<Option<&'a [u8]>, Error> {
     match value {
         Value::Text(text) => tool_text(text, false, out),
-        Value::Failure(text) => tool_text(text, true, out),
+        Value::Failure(text) | Value::Raised(text) => tool_text(text, true, out),
         Value::Structured(json) => structured(json, out)?,
         Value::Content(blocks) => content(blocks, out)?,
         Value::Raw(object) => return raw(object, out),

@@ -1,0 +1,232 @@
+"""What other libraries call things, and what they are called here: advice for who comes from there.
+
+Only refusals are made here; what they are about is looked at by whoever refuses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_origin
+
+from . import _hints
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from ._definition import Site
+
+SERVER_OPTIONS = {
+    "auth": "write authenticate=...",
+    "lifespan": "write @server.lifespan above the function",
+    "log_level": "that is an option of `snodo serve`",
+    "host": 'that is an option of server.run("http")',
+    "port": 'that is an option of server.run("http")',
+    "path": 'that is an option of server.run("http")',
+    "tools": "write server.add(...)",
+    "tags": "a server has none",
+    "include_tags": "write authorize=..., which says who sees what",
+    "exclude_tags": "write authorize=..., which says who sees what",
+    "mask_error_details": "exceptions are not shown to clients unless debug=True",
+    "list_page_size": "write page_size=...",
+    "strict_input_validation": 'arguments are held to their schema; validator="basic" does less',
+    "stateless_http": "no client needs a session that can do without",
+    "json_response": "an answer is JSON unless something is said before it",
+    "on_duplicate": "a name that is taken is refused",
+    "dependencies": "write Depends in the signatures of components",
+    "cache_ttl": "write cache=Cache(ttl_ms=...)",
+    "cache_scope": "write cache=Cache(scope=...)",
+    "request_state_security": "write secret=...",
+    "dereference_schemas": "schemas are written without references but for recursion",
+    "providers": "write server.add(...) for what is declared elsewhere",
+    "transforms": "write server.add(...) for what is declared elsewhere",
+    "tasks": "there are none; write extensions=[...]",
+    "session_state_store": "there is no state of sessions; write State or an Actor",
+    "client_log_level": "clients say it for themselves",
+    "experimental_capabilities": "write extensions=[...]",
+}
+"""Options of servers there, and what to do here."""
+
+SERVER_MEMBERS = {
+    **dict.fromkeys(
+        ("add_tool", "add_resource", "add_template", "add_prompt", "include_router"),
+        "write server.add(...)",
+    ),
+    **dict.fromkeys(
+        ("remove_tool", "remove_resource", "remove_prompt", "disable", "enable"),
+        "write `with server.changes() as changes:`",
+    ),
+    **dict.fromkeys(("add_middleware", "middleware"), "write Server(middleware=[...])"),
+    **dict.fromkeys(
+        ("http_app", "streamable_http_app", "sse_app"), "write server.asgi(), an ASGI application"
+    ),
+    **dict.fromkeys(
+        ("run_async", "run_http_async", "run_streamable_http_async", "run_sse_async"),
+        "write await server.serve(...)",
+    ),
+    "run_stdio_async": 'write server.run("stdio")',
+    **dict.fromkeys(
+        (
+            *("list_tools", "list_resources", "list_resource_templates", "list_prompts"),
+            *("call_tool", "read_resource", "get_prompt", "render_prompt"),
+            *("get_tool", "get_tools", "get_resource"),
+        ),
+        "write server.handle({...}), which takes a message",
+    ),
+    "get_context": "write snodo.current_context()",
+    **dict.fromkeys(
+        ("completion", "add_completion_handler"), "write @server.complete(target, argument)"
+    ),
+    "add_extension": "write Server(extensions=[...])",
+    **dict.fromkeys(
+        ("add_provider", "add_transform"), "write server.add(...) for what is declared elsewhere"
+    ),
+    "custom_route": "mount server.asgi() in an application that has the route",
+    "dependency_overrides": "write `with server.overrides({...}):`",
+    **dict.fromkeys(
+        ("mount", "import_server", "as_proxy", "from_openapi", "from_fastapi"),
+        "servers are not made of others; declare their components with server.add(...)",
+    ),
+    **dict.fromkeys(
+        ("get", "post", "put", "delete"), "write @server.tool, or @server.resource(uri)"
+    ),
+    "on_event": "write @server.lifespan above an async generator",
+}
+"""Members of servers there, and what to write here."""
+
+COMPONENT_OPTIONS = {
+    "tags": "say it in metadata={...}",
+    "auth": "write Server(authorize=auth.require_scopes()) and metadata={'scopes': ...}",
+    "enabled": "`with server.changes() as changes:` adds and removes",
+    "exclude_args": "a parameter with Depends is no argument",
+    "dependencies": "write Depends in the signature",
+    "structured_output": "output_schema=None publishes none",
+    "serializer": "give a Result, or a string",
+    "response_model": "annotate what the function returns",
+    "version": "a component has none; say it in metadata={...}",
+    "run_in_thread": "plain functions run on threads by themselves",
+    "task": "there are no tasks",
+}
+"""Options of components there, and what to do here."""
+
+MIDDLEWARE_OPTIONS = {
+    "rate_limit": {
+        **dict.fromkeys(("per", "period", "interval", "seconds", "window_seconds"), "window"),
+        **dict.fromkeys(("rate", "calls", "max_requests", "max_calls", "requests"), "limit"),
+        **dict.fromkeys(("burst_capacity", "capacity"), "burst"),
+        **dict.fromkeys(("key_func", "get_client_id", "by"), "key"),
+        "algorithm": "method",
+    },
+    "timeout": dict.fromkeys(("timeout", "after", "limit"), "seconds"),
+    "concurrency": dict.fromkeys(("max_concurrency", "max", "n"), "limit"),
+    "retry": {
+        **dict.fromkeys(("max_retries", "retries", "tries", "times"), "attempts"),
+        **dict.fromkeys(("retry_exceptions", "exceptions", "errors"), "on"),
+        **dict.fromkeys(("delay", "base_delay", "wait"), "backoff"),
+    },
+    "cache": {
+        **dict.fromkeys(("expire", "expires", "timeout", "seconds", "ttl_ms"), "ttl"),
+        **dict.fromkeys(("max_size", "maxsize", "size"), "max_entries"),
+        **dict.fromkeys(("key_builder", "key_func", "by"), "key"),
+    },
+    "response_limit": {
+        **dict.fromkeys(("max_size", "max_length", "limit", "bytes"), "max_bytes"),
+        **dict.fromkeys(("chars", "characters"), "max_chars"),
+        "ttl": "keep",
+    },
+}
+"""Options of middleware there, and what they are called here."""
+
+DEPENDS_OPTIONS = {
+    "use_cache": "a dependency is always resolved once a call",
+    "scope": "a dependency is always left after the call",
+    "scopes": "write Server(authorize=auth.require_scopes(...))",
+}
+"""Options of dependencies there, and how it is here."""
+
+_LIBRARIES = {
+    "fastapi": "FastAPI",
+    "starlette": "Starlette",
+    "fastmcp": "FastMCP",
+    "uncalled_for": "FastMCP",
+    "docket": "FastMCP",
+    "mcp": "mcp",
+}
+
+_MARKS = {
+    "Depends": "import Depends from snodo",
+    "Security": "import Depends from snodo",
+    "Header": "take a snodo.Context, whose headers has them",
+    **dict.fromkeys(
+        ("Query", "Path", "Body", "Form", "Cookie", "File"),
+        "write Annotated[..., Arg(...)]",
+    ),
+}
+
+_CLASSES = {
+    "Context": "annotate it with snodo.Context",
+    "Request": "annotate it with snodo.Context, whose headers has those of HTTP",
+}
+
+
+def meant(name: str, elsewhere: Mapping[str, str], known: Iterable[str]) -> str:
+    """Say what to do instead of an option that there is not; empty if nobody knows."""
+    from ._options import nearest
+
+    return elsewhere.get(name) or nearest(name, known)
+
+
+def renamed(maker: str, unknown: str, known: Iterable[str]) -> str:
+    """Say what an option of middleware is called here."""
+    from ._options import nearest
+
+    here = MIDDLEWARE_OPTIONS.get(maker, {}).get(unknown)
+    meant = f"did you mean {here!r}?" if here else nearest(unknown, known)
+    return f"{meant}{' ' if meant else ''}there are {', '.join(known)}"
+
+
+def missing_member(name: str) -> AttributeError:
+    """Say what to write instead of a member that `Server` has not."""
+    advice = SERVER_MEMBERS.get(name)
+    text = f"'snodo.Server' object has no attribute {name!r}"
+    return AttributeError(f"{text}: {advice}" if advice else text)
+
+
+def no_hint(name: str) -> str:
+    """Say how to annotate a parameter that is not."""
+    if name in ("ctx", "context"):
+        return f"annotate it: {name}: snodo.Context"
+    return f"annotate it, for example {name}: str"
+
+
+def refuse_mark(value: Any, name: str, site: Site) -> None:
+    """Refuse the mark of another library, as a default or in ``Annotated``.
+
+    Nobody would fill the parameter, and clients could.
+
+    Raises:
+        DeclarationError: If it is one.
+    """
+    library = _library(type(value))
+    if library is not None:
+        mark = type(value).__name__.lstrip("_")
+        advice = _MARKS.get(mark, "snodo has Context, Depends and Arg")
+        raise site.refuse(name, f"has the {mark} of {library}", advice, "parameter")
+
+
+def refuse_class(hint: Any, name: str, site: Site) -> None:
+    """Refuse the context or request of another library as a hint.
+
+    Raises:
+        DeclarationError: If it is one.
+    """
+    for member in _hints.union_members(hint):
+        bare = _hints.peel(member)[0]
+        cls = get_origin(bare) or bare
+        library = _library(cls) if isinstance(cls, type) else None
+        advice = library and _CLASSES.get(cls.__name__.partition("[")[0])
+        if advice:
+            called = cls.__name__.partition("[")[0]
+            raise site.refuse(name, f"is the {called} of {library}", advice, "parameter")
+
+
+def _library(cls: type) -> str | None:
+    return _LIBRARIES.get(cls.__module__.partition(".")[0])

@@ -1,0 +1,64 @@
+"""Members of the application's classes that look like ones which mean something, and are not.
+
+What is misspelt does nothing, and nobody would hear of it. Only what can hardly be meant otherwise
+is found: whoever derives from a class may add members of their own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable
+
+# Shorter names are one letter away from too many words.
+_LONG = 7
+
+
+def misspelt(
+    cls: type, base: type, known: Iterable[str], used: Container[str] = ()
+) -> tuple[str, str] | None:
+    """Find a member that a class adds to its base and that looks like a known one.
+
+    Args:
+        cls: The class.
+        base: What it derives from; what stands between the two is looked at as well.
+        known: The names that mean something.
+        used: Members that do something, whatever they are called.
+
+    Returns:
+        The member and the name that was meant; None if there is none.
+    """
+    names = tuple(known)
+    for one in cls.__mro__:
+        if one in base.__mro__:
+            continue
+        for member in vars(one):
+            if member.startswith("_") or member in names or member in used:
+                continue
+            meant = _meant(member, names)
+            if meant is not None:
+                return member, meant
+    return None
+
+
+def _meant(member: str, known: tuple[str, ...]) -> str | None:
+    for name in known:
+        if _letters(member) == _letters(name) or f"{member}s" == name:
+            return name
+    long = [name for name in known if len(name) >= _LONG and _may_be(member, name)]
+    if not long:
+        return None
+    from difflib import get_close_matches
+
+    near = get_close_matches(member, long, 1, 0.85)
+    return near[0] if near else None
+
+
+def _may_be(member: str, name: str) -> bool:
+    """Tell in no time what is worth a closer look. A plural of a name is a name of its own."""
+    return member[0] == name[0] and abs(len(member) - len(name)) <= 2 and member != f"{name}s"
+
+
+def _letters(name: str) -> str:
+    return name.replace("_", "").lower()
