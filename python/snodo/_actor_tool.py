@@ -5,11 +5,13 @@ A declaration fixes everything but the arguments, and is checked whole before th
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
 from . import _literal
 from ._actor import ActorName
+from ._callable import frame_location, innermost, runner
 from ._definition import (
     Schema,
     Site,
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 
 PATIENCE_MS = 5_000
 """Milliseconds that a call waits for the actor unless it says otherwise."""
+
+_LONGEST_MS = 1 << 40
+"""More than anybody waits, and no more than a clock counts."""
 
 _REQUIRED = {
     "call": ("target", "input_schema", "message", "encode_reply"),
@@ -81,8 +86,6 @@ class _Declaration:
     def __init__(
         self, form: str, offering: Offering, name: Any, options: dict[str, Any], frame: FrameType
     ) -> None:
-        from ._callable import frame_location
-
         self.form = form
         self.offering = offering
         self.name = name
@@ -113,7 +116,8 @@ class _Declaration:
             output = checked_schema(output, "output_schema", self.site)
         description = checked_text(self.options.get("description"), "description", self.site)
         tool = self._tool(target, schema)
-        handler = _handler(name, tool)
+        function = _function(name, tool)
+        handler = _handler(function)
         spec = ToolSpec(
             name=name,
             definition=listed(
@@ -124,7 +128,7 @@ class _Declaration:
                     "outputSchema": output,
                 }
             ),
-            function=handler,
+            function=function,
             is_async=True,
             slots=None,
             where=self.site.where,
@@ -193,7 +197,7 @@ class _Declaration:
         else:
             encoder = self.options["encode_reply"]
             how = {
-                "timeout_ms": self.options.get("timeout_ms", PATIENCE_MS),
+                "timeout_ms": min(self.options.get("timeout_ms", PATIENCE_MS), _LONGEST_MS),
                 # One that cannot be called with a reply is found out when there is one.
                 "encode_reply": encoder if _takes_one(encoder) else None,
             }
@@ -203,8 +207,10 @@ class _Declaration:
     def _parameters(self, builder: Any) -> int:
         """Count the parameters of a builder: arguments, or arguments and context."""
         advice = "write a function of the arguments, or of arguments and context"
-        if inspect.iscoroutinefunction(builder):
+        if runner(builder)[1]:
             raise self.site.refuse("message", "must be no coroutine function", advice)
+        if inspect.isgeneratorfunction(innermost(builder)):
+            raise self.site.refuse("message", "must be no generator function", advice)
         try:
             parameters = inspect.signature(builder).parameters.values()
         except (ValueError, TypeError):
@@ -220,16 +226,28 @@ class _Declaration:
         return self.site.refuse(part, reason, ADVICE[part])
 
 
-def _handler(name: str, tool: ActorTool) -> Handler:
+def _function(name: str, tool: ActorTool) -> Handler:
+    """Give what layers go around: as of any function, a failure is raised through them."""
     from ._snodo import Result
 
+    async def function(arguments: Any, context: Any = None) -> Result:
+        return Result.structured(await tool(arguments, context))
+
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def _handler(function: Handler) -> Handler:
+    """Give what whoever declares may call: it gives what a client gets."""
+    from ._snodo import Result
+
+    @functools.wraps(function)
     async def handler(arguments: Any, context: Any = None) -> Result:
         try:
-            return Result.structured(await tool(arguments, context))
+            return await function(arguments, context)
         except ActorError as error:
             return Result.error(error.message)
 
-    handler.__name__ = handler.__qualname__ = name
     return handler
 
 
@@ -238,7 +256,7 @@ def _unwrapped(target: Any) -> Any:
 
 
 def _takes_one(encoder: Any) -> bool:
-    if not callable(encoder) or inspect.iscoroutinefunction(encoder):
+    if not callable(encoder) or runner(encoder)[1]:
         return False
     try:
         inspect.signature(encoder).bind(None)

@@ -45,6 +45,24 @@ SERVER_OPTIONS = {
 }
 """Options of servers there, and what to do here."""
 
+SERVING_OPTIONS = {
+    "workers": "that is an option of `snodo serve`",
+    "reload": "that is an option of `snodo serve`",
+    "log_level": "that is an option of `snodo serve`",
+    **dict.fromkeys(("show_banner", "banner"), "there is none"),
+    **dict.fromkeys(
+        ("stateless", "stateless_http"), "no client needs a session that can do without"
+    ),
+    "json_response": "an answer is JSON unless something is said before it",
+    "uvicorn_config": "uvicorn takes server.asgi()",
+    "middleware": "layers are given to Server(middleware=[...]), those of ASGI to your application",
+    "metrics": "write Server(metrics=True)",
+    "access_log": "write Server(access_log=True)",
+    "timeout": "write Server(timeout=...)",
+    "sockets": "uds is a Unix socket",
+}
+"""Options of what serves there, and what to do here."""
+
 SERVER_MEMBERS = {
     **dict.fromkeys(
         ("add_tool", "add_resource", "add_template", "add_prompt", "include_router"),
@@ -155,6 +173,10 @@ _MARKS = {
     "Depends": "import Depends from snodo",
     "Security": "import Depends from snodo",
     "Header": "take a snodo.Context, whose headers has them",
+    "CurrentContext": "annotate it with snodo.Context",
+    "CurrentHeaders": "write Annotated[..., current_headers]",
+    **dict.fromkeys(("CurrentAccessToken", "TokenClaim"), "write Annotated[..., current_auth]"),
+    "Shared": "what the lifespan yields is there for all: Annotated[..., current_state]",
     **dict.fromkeys(
         ("Query", "Path", "Body", "Form", "Cookie", "File"),
         "write Annotated[..., Arg(...)]",

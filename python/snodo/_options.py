@@ -212,6 +212,20 @@ def refuse_unknown(unknown: Iterable[str], known: Iterable[str]) -> None:
         raise ConfigurationError(f"Server has no option {name!r}{advice and f': {advice}'}")
 
 
+def refuse_strange(method: str, unknown: Iterable[str], of: Callable[..., Any]) -> None:
+    """Refuse options that a method which serves does not take, and say what may have been meant.
+
+    Raises:
+        ConfigurationError: If there is one.
+    """
+    from ._elsewhere import SERVING_OPTIONS, meant
+
+    for name in unknown:
+        advice = meant(name, SERVING_OPTIONS, of.__kwdefaults__ or ())
+        said = advice and f": {advice}"
+        raise ConfigurationError(f"server.{method} has no option {name!r}{said}")
+
+
 def wrong_transport(transport: object) -> ConfigurationError:
     """Say which transports there are, and which one was meant."""
     meant = transport in ("streamable-http", "streamable_http", "sse")

@@ -9,10 +9,14 @@ from ._callable import runner
 from .errors import ConfigurationError, Error
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Sequence
 
     from ._snodo import Context
     from .auth import Component
+
+
+# Components that a coroutine is asked about at the same time.
+AT_A_TIME = 32
 
 
 def checked(policy: Any) -> tuple[Callable[..., Any], bool, str]:
@@ -42,7 +46,7 @@ def checked(policy: Any) -> tuple[Callable[..., Any], bool, str]:
 
 
 def _judge(ask: Callable[..., Any]) -> Callable[..., Any]:
-    def judge(phase: str, components: Iterable[Component], context: Context) -> list[Any]:
+    def judge(phase: str, components: Sequence[Component], context: Context) -> list[Any]:
         decisions: list[Any] = []
         for component in components:
             try:
@@ -55,13 +59,32 @@ def _judge(ask: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _judge_async(ask: Callable[..., Any]) -> Callable[..., Any]:
-    async def judge(phase: str, components: Iterable[Component], context: Context) -> list[Any]:
-        decisions: list[Any] = []
-        for component in components:
-            try:
-                decisions.append(await ask(phase, component, context))
-            except Error as refusal:
-                decisions.append(refusal)
+    import asyncio
+
+    async def judge(phase: str, components: Sequence[Component], context: Context) -> list[Any]:
+        decisions: list[Any] = [None] * len(components)
+        faults: dict[int, BaseException] = {}
+        waiting = enumerate(components)
+
+        async def decide() -> None:
+            for place, component in waiting:
+                if faults:
+                    return
+                try:
+                    decisions[place] = await ask(phase, component, context)
+                except Error as refusal:
+                    decisions[place] = refusal
+                except BaseException as fault:  # out of a task some would end the loop
+                    faults[place] = fault
+
+        if len(components) == 1:
+            await decide()
+        else:
+            async with asyncio.TaskGroup() as group:
+                for _ in components[:AT_A_TIME]:
+                    group.create_task(decide())
+        if faults:
+            raise faults[min(faults)]
         return decisions
 
     return judge

@@ -544,6 +544,7 @@ class Server:
         debug: bool = False,
         stdout_fd: int | None = None,
         on_started: Callable[[str], None] | None = None,
+        **unknown: Never,
     ) -> None:
         """Serve until Ctrl-C, SIGTERM or the end of input; block meanwhile.
 
@@ -572,6 +573,7 @@ class Server:
             stdout_fd: The protocol's descriptor, when standard output was taken already.
             on_started: Called with the URL, or ``stdio``, once it is served. None means that
                 standard error says so, for HTTP.
+            **unknown: None: what is given beside these is refused.
 
         Raises:
             ConfigurationError: If an option cannot hold.
@@ -582,6 +584,7 @@ class Server:
         from ._http_options import http_options
 
         offering = self._offering
+        _options.refuse_strange("run", unknown, Server.run)
         _options.refuse_mixture(uds, host, port)
         if transport is None:
             if sys.stdin is not None and sys.stdin.isatty():
@@ -634,6 +637,7 @@ class Server:
         ssl_keyfile_password: str | None = None,
         ssl_ca_certs: str | PathLike[str] | None = None,
         on_started: Callable[[str], None] | None = None,
+        **unknown: Never,
     ) -> None:
         """Serve HTTP on the running loop until cancelled. Signals stay the caller's.
 
@@ -653,6 +657,7 @@ class Server:
             ssl_ca_certs: Certificates of authorities, in PEM form: then clients need a certificate
                 of one of them.
             on_started: Called with the URL once it is served.
+            **unknown: None: what is given beside these is refused.
 
         Raises:
             ConfigurationError: If an option cannot hold.
@@ -663,6 +668,7 @@ class Server:
         from ._http_options import http_options
 
         offering = self._offering
+        _options.refuse_strange("serve", unknown, Server.serve)
         _options.refuse_mixture(uds, host, port)
         runtime = offering.runtime()
         start = _serving.http(
@@ -691,6 +697,7 @@ class Server:
         allowed_hosts: Sequence[str] | None = None,
         allowed_origins: Sequence[str] | None = None,
         legacy_sse: bool = False,
+        **unknown: Never,
     ) -> App:
         """Give an ASGI 3 application that serves the endpoint, alone or mounted in another one.
 
@@ -707,12 +714,14 @@ class Server:
                 ``SNODO_ALLOWED_ORIGINS``.
             legacy_sse: Whether hosts that only know HTTP+SSE of 2024-11-05 are served too, at
                 ``/sse`` and ``/messages``.
+            **unknown: None: what is given beside these is refused.
 
         Raises:
             ConfigurationError: If an option cannot hold.
         """
         from . import _asgi
 
+        _options.refuse_strange("asgi", unknown, Server.asgi)
         return _asgi.application(
             self,
             path=path,

@@ -11,6 +11,7 @@ from snodo import Server, cli
 from snodo._flags import SERVE_FLAGS
 
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
+NEITHER = ("self", "unknown")
 FUNCTIONS = ("run", "serve", "asgi")
 
 
@@ -42,7 +43,7 @@ def flags() -> set[str]:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_each_function_has_the_options_that_are_told(name: str) -> None:
     parameters = inspect.signature(getattr(Server, name)).parameters.values()
-    there = {one.name: repr(one.default) for one in parameters if one.name != "self"}
+    there = {one.name: repr(one.default) for one in parameters if one.name not in NEITHER}
     column = 1 + FUNCTIONS.index(name)
     assert {row[0]: row[column] for row in table() if row[column]} == there
 

@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 
 import snodo
+from driver import request
 from snodo import ActorName, DeclarationError, Server
+from snodo.middleware import retry
 
 PRELUDE = """\
 from typing import Any, Final
@@ -30,6 +32,8 @@ NOTHING: dict[str, Any] = {"type": "object"}
 def value(count): return {"value": count}
 def call(name, **options): ...
 async def later(args): return args
+class Later:
+    async def __call__(self, args): return args
 opts = {"target": "counter", "input_schema": NOTHING, "message": 1, "encode_reply": value}
 """
 
@@ -292,6 +296,8 @@ def test_an_output_schema_passes_the_ordinary_check(run: Run) -> None:
         "lambda a, *, b: 1",
         "lambda a, b=1: 1",
         "later",
+        "Later()",
+        "lambda a: (yield a)",
         "getattr",
     ],
 )
@@ -381,6 +387,29 @@ def test_the_handler_alone_checks_arguments_too() -> None:
     assert asyncio.run(handler({"by": 1})).value == "Actor target unavailable"
 
 
+def test_a_timeout_may_be_longer_than_any_wait() -> None:
+    server = Server("patient")
+
+    class Echo(snodo.Actor):
+        async def handle_call(self, message: Any) -> Any:
+            return message
+
+    patient = server.actor_call(
+        "patient",
+        target="patient",
+        input_schema={"type": "object"},
+        message=1,
+        encode_reply=lambda reply: {"reply": reply},
+        timeout_ms=100_000_000_000_000_000_000_000,
+    )
+
+    async def main() -> None:
+        async with Echo.start(name="patient"):
+            assert (await patient({})).value == {"reply": 1}
+
+    asyncio.run(main())
+
+
 def test_the_handler_alone_gives_what_a_client_gets() -> None:
     server = Server("direct")
 
@@ -415,6 +444,37 @@ def test_the_handler_alone_gives_what_a_client_gets() -> None:
             assert refused.value == snodo.Error.authorization(-32003, "Peer not allowed")
 
     asyncio.run(main())
+
+
+def test_a_failure_is_raised_through_the_layers_as_of_any_function() -> None:
+    reasons: list[str] = []
+    built: list[int] = []
+
+    def heard(context: Any, arguments: Any, call_next: Any) -> Any:
+        return call_next()
+
+    async def told(context: Any, arguments: Any, call_next: Any) -> Any:
+        try:
+            return await call_next()
+        except snodo.ActorError as error:
+            reasons.append(error.reason)
+            raise
+
+    again = retry(3, on=snodo.ActorError, backoff=0)
+    server = Server("layers", middleware=[heard, told, again])
+    handler = server.actor_cast(
+        "cast", target="nobody at all", input_schema={"type": "object"}, message=built.append
+    )
+    text = "Actor target unavailable"
+    message = request("tools/call", {"name": "cast", "arguments": {}})
+    answer = server.handle(message)
+    assert answer is not None
+    assert answer["result"]["isError"] is True
+    assert answer["result"]["content"] == [{"type": "text", "text": text}]
+    assert (len(built), reasons) == (3, ["unavailable"])
+    # No layer is around what whoever declares was given.
+    assert asyncio.run(handler({})).value == text
+    assert len(built) == 4
 
 
 def test_names_are_strings_that_are_not_empty() -> None:

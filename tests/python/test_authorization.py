@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 
-from snodo import Cache, ConfigurationError, Context, Error, Server, _start_line, auth
+from snodo import Cache, ConfigurationError, Context, Error, Server, _policy, _start_line, auth
 
 PREFIX = "io.modelcontextprotocol/"
 META = {PREFIX + "protocolVersion": "2026-07-28", PREFIX + "clientCapabilities": {}}
@@ -342,3 +344,77 @@ def test_a_code_of_the_protocol_is_kept_from_clients_and_told_to_the_author(
     (line,) = said
     assert f"failed with code {code}, which the protocol keeps to itself" in line
     assert ("policy" if refuses else "'fails'") in line.replace('"', "'")
+
+
+async def judged(decide: Callable[[int], Awaitable[Any]], count: int) -> Any:
+    """Give what a coroutine decides on this many components, which are numbers."""
+
+    async def policy(phase: str, component: Any, context: Any) -> Any:
+        return await decide(component)
+
+    judge, is_async, _ = _policy.checked(policy)
+    assert is_async
+    return await asyncio.wait_for(judge("discovery", list(range(count)), None), 10)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 31, 32, 33, 100])
+def test_a_coroutine_is_asked_about_so_many_components_at_a_time(count: int) -> None:
+    under_way: set[int] = set()
+    most = 0
+
+    async def decide(place: int) -> Error:
+        nonlocal most
+        under_way.add(place)
+        most = max(most, len(under_way))
+        for _ in range(100 - place):  # the first takes longest
+            await asyncio.sleep(0)
+        under_way.remove(place)
+        if place % 2:
+            raise Error(-32003, str(place))
+        return Error(-32003, str(place))
+
+    decisions = asyncio.run(judged(decide, count))
+    assert [decision.message for decision in decisions] == [str(place) for place in range(count)]
+    assert most == min(count, _policy.AT_A_TIME)
+
+
+@pytest.mark.parametrize("fault", [ValueError, SystemExit, asyncio.CancelledError])
+def test_the_first_fault_of_a_coroutine_is_told_and_nobody_is_asked_after_it(
+    fault: type[BaseException],
+) -> None:
+    begun: list[int] = []
+    failed = asyncio.Event()
+
+    async def decide(place: int) -> None:
+        begun.append(place)
+        if place == 3:
+            failed.set()
+            raise KeyError("earlier, and further down")
+        await failed.wait()
+        if place == 1:
+            raise fault("first")
+
+    with pytest.raises(fault):
+        asyncio.run(judged(decide, 100))
+    assert begun == [0, 1, 2, 3]
+
+
+def test_a_call_that_ends_takes_all_that_is_asked_along() -> None:
+    ended: list[int] = []
+
+    async def decide(place: int) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append(place)
+
+    async def cancelled() -> None:
+        asking = asyncio.create_task(judged(decide, 3))
+        while len(asyncio.all_tasks()) < 5:
+            await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(cancelled())
+    assert sorted(ended) == [0, 1, 2]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import subprocess
 import sys
@@ -29,11 +30,21 @@ class Header:
     """The same."""
 
 
+class _TokenClaim:
+    """The same, behind a function."""
+
+
 class Resolve:
     """A mark that nobody here has heard of."""
 
 
-FOREIGN = {Context: "mcp.server", Request: "starlette.requests", Header: "fastapi", Resolve: "mcp"}
+FOREIGN = {
+    _TokenClaim: "fastmcp.server.dependencies",
+    Context: "mcp.server",
+    Request: "starlette.requests",
+    Header: "fastapi",
+    Resolve: "mcp",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +75,7 @@ def kinds() -> list[Any]:
         (Request, inspect.Parameter.empty, "is the Request of Starlette", "headers"),
         (str, Header(), "has the Header of FastAPI", "headers"),
         (Annotated[str, Header()], "x", "has the Header of FastAPI", "headers"),
+        (str, _TokenClaim(), "has the TokenClaim of FastMCP", "current_auth"),
         (Annotated[str, Resolve()], "x", "has the Resolve of mcp", "Depends"),
     ],
 )
@@ -175,6 +187,23 @@ def test_an_option_that_a_server_has_not_is_refused(option: str) -> None:
     assert str(caught.value).endswith(f": {_elsewhere.SERVER_OPTIONS[option]}")
 
 
+@pytest.mark.parametrize(
+    ("option", "advice"), [*_elsewhere.SERVING_OPTIONS.items(), ("pth", "did you mean 'path'?")]
+)
+def test_an_option_of_serving_that_there_is_not_is_refused(option: str, advice: str) -> None:
+    server: Any = Server("x")
+    serve = [
+        lambda: server.run("http", **{option: 1}),
+        lambda: server.run("stdio", **{option: 1}),
+        lambda: asyncio.run(server.serve(**{option: 1})),
+        *([] if option == "pth" else [lambda: server.asgi(**{option: 1})]),
+    ]
+    for one in serve:
+        with pytest.raises(ConfigurationError, match=f"has no option {option!r}") as caught:
+            one()
+        assert str(caught.value).endswith(f": {advice}")
+
+
 @pytest.mark.parametrize("member", _elsewhere.SERVER_MEMBERS)
 def test_a_member_that_a_server_has_not_is_missed_with_advice(member: str) -> None:
     with pytest.raises(AttributeError) as caught:
@@ -192,6 +221,8 @@ def test_no_advice_is_of_what_there_is_here() -> None:
     from snodo._definition import Options
 
     assert not _elsewhere.SERVER_OPTIONS.keys() & Server.__init__.__kwdefaults__.keys()
+    for serve in (Server.run, Server.serve, Server.asgi):
+        assert not _elsewhere.SERVING_OPTIONS.keys() & inspect.signature(serve).parameters.keys()
     assert not [name for name in _elsewhere.SERVER_MEMBERS if name in dir(Server)]
     assert not _elsewhere.COMPONENT_OPTIONS.keys() & Options.__dataclass_fields__.keys()
     assert _elsewhere.MIDDLEWARE_OPTIONS.keys() == MAKERS.keys()

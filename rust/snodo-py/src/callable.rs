@@ -1,73 +1,29 @@
-//! A Python callable with its plan, and what its value becomes.
+//! A Python callable with its plan.
 
+mod outcome;
+mod terms;
+
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD as BASE64;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
-use snodo_core::call::{Call, Target};
-use snodo_core::error::Error;
+use snodo_core::call::Call;
 use snodo_core::json::Object;
 use snodo_core::mrtr::state::KeyRing;
-use snodo_core::outcome::{Outcome, Value};
-use snodo_core::pipeline;
-use snodo_core::schema::Validator;
+use snodo_core::outcome::Outcome;
 use snodo_server::handler::Reply;
+
+pub(crate) use terms::{State, Terms};
 
 use crate::actor_tool::{ActorTool, PyActorTool};
 use crate::binding::{Bindings, Passing, optional};
 use crate::context::PyContext;
-use crate::convert::{self, Refusal, object_to_python, to_python};
+use crate::imports;
 use crate::lane::ThreadLane;
 use crate::layers::Layers;
-use crate::policy::{self, Components, Policy};
-use crate::result::PyResultValue;
-use crate::telemetry::{Around, Entered};
-use crate::{error, imports};
-
-/// What the lifespan yielded: `context.state`.
-#[derive(Clone, Default)]
-pub(crate) struct State(Arc<Mutex<Option<Py<PyAny>>>>);
-
-impl State {
-    pub(crate) fn set(&self, value: Option<Py<PyAny>>) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = std::mem::replace(&mut *state, value);
-        drop(state);
-        drop(before); // after the lock: dropping it may run Python code that looks here
-    }
-
-    pub(crate) fn get<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
-        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match &*state {
-            Some(state) => state.bind(py).clone(),
-            None => py.None().into_bound(py),
-        }
-    }
-}
-
-/// How every callable of a server is run.
-#[derive(Clone)]
-pub(crate) struct Terms {
-    pub(crate) validator: Validator,
-    /// Whether exceptions are shown to the client.
-    pub(crate) debug: bool,
-    /// `Limits::result_bytes`
-    pub(crate) result_bytes: usize,
-    /// `Limits::input_rounds`
-    pub(crate) input_rounds: usize,
-    pub(crate) state: State,
-    /// What seals the state that travels through clients.
-    pub(crate) keys: Arc<KeyRing>,
-    /// What surrounds every handler, if anything does.
-    pub(crate) around: Option<Arc<Around>>,
-    /// Where plain functions run that a coroutine waits for.
-    pub(crate) threads: Arc<ThreadLane>,
-}
+use crate::policy::{Components, Policy};
+use crate::telemetry::Entered;
 
 /// A callable as Python declared it, read once when the runtime is built.
 pub(crate) struct PyCallable {
@@ -286,81 +242,6 @@ impl PyCallable {
         &self.terms.threads
     }
 
-    /// What a run becomes that gave a value.
-    pub(crate) fn outcome_of(
-        &self,
-        context: &Bound<'_, PyContext>,
-        value: &Bound<'_, PyAny>,
-    ) -> Outcome {
-        let py = value.py();
-        let context = context.get();
-        let call = &context.call().target;
-        let left = context.end(py);
-        if let Some(outcome) = refused(context, py) {
-            return outcome;
-        }
-        if left {
-            let text = format!(
-                "{} {:?} asked its client something and gave a result all the same: what ask raises \
-                 must not be caught, and nobody asks from a thread or task that is not waited for",
-                call.noun(),
-                self.name
-            );
-            let _ = imports::tell(py).and_then(|tell| tell.call1((30, text)));
-        }
-        let outcome = self.outcome_of_value(call, value);
-        error::warn_of_code(py, call, &self.name, &outcome);
-        outcome
-    }
-
-    fn outcome_of_value(&self, call: &Target, value: &Bound<'_, PyAny>) -> Outcome {
-        if self.kind == Kind::Policy {
-            return policy::decisions(call, &self.name, value);
-        }
-        let outcome = self.value_of(call, value).unwrap_or_else(|refusal| {
-            let error = call.invalid_result();
-            let message = format!("{}: {refusal}", error.message);
-            let logged = format!("{} {:?}: {message}", call.noun(), self.name);
-            // Told to the author too, who would look for it in vain.
-            let _ = imports::tell(value.py()).and_then(|tell| tell.call1((40, logged)));
-            Error {
-                message: message.into(),
-                ..error
-            }
-            .into()
-        });
-        match (&self.check_output, &outcome.value) {
-            (Some(check), Value::Structured(_)) => self.checked(check, value, outcome),
-            _ => outcome,
-        }
-    }
-
-    /// Whether a call succeeds that gives this value. Nothing is logged of a value that does
-    /// not.
-    pub(crate) fn would_send(&self, call: &Target, value: &Bound<'_, PyAny>) -> bool {
-        let Ok(mut outcome) = self.value_of(call, value) else {
-            return false;
-        };
-        if let (Some(check), Value::Structured(_)) = (&self.check_output, &outcome.value) {
-            outcome = self.checked(check, value, outcome);
-        }
-        let output = self.layers().and_then(Layers::output);
-        pipeline::is_owed(output, call, &outcome.value)
-    }
-
-    /// What a raised exception becomes.
-    pub(crate) fn outcome_of_error(&self, context: &Bound<'_, PyContext>, error: PyErr) -> Outcome {
-        let py = context.py();
-        context.get().end(py);
-        if let Some(outcome) = refused(context.get(), py) {
-            return outcome;
-        }
-        let call = &context.get().call().target;
-        let outcome = error::outcome_of(py, self, call, error);
-        error::warn_of_code(py, call, &self.name, &outcome);
-        outcome
-    }
-
     /// What an actor does for it; then its function is not called.
     pub(crate) fn actor_tool(&self) -> Option<&Arc<ActorTool>> {
         self.actor.as_ref()
@@ -390,88 +271,6 @@ impl PyCallable {
     pub(crate) fn is_debugged(&self) -> bool {
         self.terms.debug
     }
-
-    fn value_of(&self, call: &Target, value: &Bound<'_, PyAny>) -> Result<Outcome, Refusal> {
-        let py = value.py();
-        if let Ok(text) = value.cast_exact::<PyString>() {
-            let text = text.to_str().map_err(|_| {
-                Refusal::new("a string holds an unpaired surrogate, which is not UTF-8")
-            })?;
-            return Ok(Value::Text(text.to_owned()).into());
-        }
-        if let Ok(bytes) = value.cast::<PyBytes>()
-            && self.kind == Kind::Resource
-        {
-            return Ok(Value::Blob(BASE64.encode(bytes.as_bytes())).into());
-        }
-        if convert::is_none(value) && self.kind != Kind::Tool {
-            return Ok(call.invalid_result().into());
-        }
-        if convert::is_none(value) {
-            let value = if self.output_null {
-                Value::Structured(b"null".to_vec())
-            } else {
-                Value::Content(b"[]".to_vec())
-            };
-            return Ok(value.into());
-        }
-        if let Ok(result) = value.cast::<PyResultValue>() {
-            return Ok(Outcome {
-                named: true,
-                ..result.get().outcome(py, self.terms.result_bytes)?
-            });
-        }
-        if is_question(value).unwrap_or(false) {
-            return Err(Refusal::new(
-                "a question is no result: ask it with context.ask(\"key\", ...), or send it with \
-                 Result.input_required(input_requests={\"key\": ...})",
-            ));
-        }
-        if let Ok(Some(outcome)) = error::returned(value) {
-            return Ok(outcome);
-        }
-        // A display hook of the user's that raises is not a reason to lose the value.
-        if convert::presents(value).unwrap_or(false)
-            && let Ok(normal) =
-                imports::normalise(py).and_then(|normalise| normalise.call1((value,)))
-            && let Ok(result) = normal.cast::<PyResultValue>()
-        {
-            return result.get().outcome(py, self.terms.result_bytes);
-        }
-        Ok(Value::Structured(convert::encode(value, self.terms.result_bytes)?).into())
-    }
-
-    fn check(&self, py: Python<'_>, check: &Py<PyAny>, arguments: &Object) -> Result<(), Outcome> {
-        let accepted = object_to_python(py, arguments)
-            .and_then(|arguments| check.bind(py).call1((arguments,)))
-            .and_then(|accepted| accepted.extract::<bool>());
-        match accepted {
-            Ok(true) => Ok(()),
-            Ok(false) => {
-                Err(Value::Failure("Tool arguments failed schema validation".into()).into())
-            }
-            Err(error) => Err(self.broken_validator(py, error)),
-        }
-    }
-
-    fn checked(&self, check: &Py<PyAny>, value: &Bound<'_, PyAny>, outcome: Outcome) -> Outcome {
-        let py = value.py();
-        let accepted = plain(py, &outcome)
-            .and_then(|value| check.bind(py).call1((value,)))
-            .and_then(|accepted| accepted.extract::<bool>());
-        match accepted {
-            Ok(true) => outcome,
-            Ok(false) => Error::internal("Tool output failed schema validation").into(),
-            Err(error) => self.broken_validator(py, error),
-        }
-    }
-
-    fn broken_validator(&self, py: Python<'_>, error: PyErr) -> Outcome {
-        // Logged under an id like a tool's own failure; told without a word of it.
-        let _ = imports::report(py)
-            .and_then(|report| report.call1(("Tool", &self.name, error.into_value(py))));
-        Error::internal("Schema validator failed").into()
-    }
 }
 
 /// What an actor does for a tool, if one does.
@@ -479,46 +278,4 @@ fn actor_tool(spec: &Bound<'_, PyAny>) -> PyResult<Option<Arc<ActorTool>>> {
     let tool = spec.getattr("actor")?;
     let tool = tool.cast::<PyActorTool>().ok();
     Ok(tool.map(|tool| tool.get().0.clone()))
-}
-
-/// Whether a value is what `elicit`, `sampling` or `roots` give, or a dict of it: both would pass as
-/// structured content.
-fn is_question(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let Ok(dict) = value.cast::<PyDict>() else {
-        return Ok(false);
-    };
-    if dict.is_exact_instance_of::<PyDict>() {
-        let first = dict.iter().next();
-        return first.map_or(Ok(false), |(_, first)| is_one_question(&first));
-    }
-    is_one_question(value)
-}
-
-fn is_one_question(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    if !value.is_instance_of::<PyDict>() || value.is_exact_instance_of::<PyDict>() {
-        return Ok(false);
-    }
-    value.is_instance(imports::input_request(value.py())?)
-}
-
-/// The outcome of a run that met an error which it cannot make up for.
-fn refused(context: &PyContext, py: Python<'_>) -> Option<Outcome> {
-    let refusal = context.refusal(py)?;
-    error::returned(&refusal).ok().flatten()
-}
-
-/// The structured value as the client will see it.
-fn plain<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyAny>> {
-    let Value::Structured(text) = &outcome.value else {
-        return Ok(py.None().into_bound(py));
-    };
-    let limits = snodo_core::limits::Limits {
-        json_depth: 256,
-        integer_digits: 4300,
-        ..Default::default()
-    };
-    match snodo_core::json::parse(text, &limits) {
-        Ok(value) => to_python(py, &value),
-        Err(error) => Err(PyValueError::new_err(error.to_string())),
-    }
 }

@@ -1,29 +1,29 @@
 //! The request as a handler sees it: facts of the call, read when asked for, and the ways to speak
 //! before it is answered.
 
+mod elsewhere;
+mod speaking;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyDict, PyFloat, PyInt, PyMappingProxy, PyString};
+use pyo3::types::{PyBytes, PyDict, PyMappingProxy, PyString};
 use pyo3::{IntoPyObjectExt, intern};
 use snodo_core::call::{Call, Target};
 use snodo_core::context::{Context, Transport};
 use snodo_core::envelope::Id;
 use snodo_core::json::Object;
-use snodo_core::limits::{LOG_ENTRY_BYTES, LOGGER_BYTES};
-use snodo_core::meta;
-use snodo_core::notice::{Amount, Entry, Level, Notice, Progress};
-use snodo_core::suggest::closest;
 use snodo_server::cancel::CancelToken;
 use snodo_server::handler::Reply;
 use snodo_server::rest::Rest;
 use snodo_server::voice::Voice;
 
+use speaking::Done;
+
 use crate::callable::{PyCallable, State};
-use crate::convert::{encode, object_to_python, to_python};
+use crate::convert::{object_to_python, to_python};
 use crate::imports;
 use crate::lane::EventLoopLane;
 use crate::mrtr::PyKeyRing;
@@ -314,14 +314,7 @@ impl PyContext {
         total: Option<&Bound<'_, PyAny>>,
         message: Option<&Bound<'_, PyString>>,
     ) -> PyResult<&'static Py<Done>> {
-        // Held to the rules although nobody listens: a mistake must not wait for a client that does.
-        let done = amount(done, "done")?;
-        let total = total.map(|total| amount(total, "total")).transpose()?;
-        let message = message.map(PyStringMethods::to_str).transpose()?;
-        if let Some(voice) = &self.voice {
-            let message = message.map(str::to_owned);
-            voice.say(Notice::Progress(Progress::new(done, total, message)));
-        }
+        speaking::progress(self.voice.as_ref(), done, total, message)?;
         Done::one(py)
     }
 
@@ -333,37 +326,8 @@ impl PyContext {
         data: &Bound<'_, PyAny>,
         logger: Option<String>,
     ) -> PyResult<&'static Py<Done>> {
-        let named = Level::named(level).ok_or_else(|| {
-            let levels = meta::LOG_LEVELS.join(", ");
-            let meant = meant_level(level).map(|near| format!(": did you mean {near:?}?"));
-            let meant = meant.unwrap_or_default();
-            PyValueError::new_err(format!(
-                "level must be one of {levels}, not {level:?}{meant}"
-            ))
-        })?;
-        if logger
-            .as_ref()
-            .is_some_and(|logger| logger.len() > LOGGER_BYTES)
-        {
-            let text = format!("logger must take at most {LOGGER_BYTES} bytes");
-            return Err(PyValueError::new_err(text));
-        }
-        let wanted = self.context().log_level.is_some_and(|from| named >= from);
-        if let Some(voice) = self.voice.as_ref().filter(|_| wanted) {
-            let data = encode(data, LOG_ENTRY_BYTES).map_err(|refusal| {
-                PyTypeError::new_err(format!("data cannot be sent as JSON: {refusal}"))
-            })?;
-            // Encoding stops when it notices, which is not to the byte.
-            if data.len() > LOG_ENTRY_BYTES {
-                let text = format!("data must take at most {LOG_ENTRY_BYTES} bytes as JSON");
-                return Err(PyValueError::new_err(text));
-            }
-            voice.say(Notice::Log(Entry {
-                level: named,
-                logger,
-                data,
-            }));
-        }
+        let from = self.context().log_level;
+        speaking::log(self.voice.as_ref(), from, level, data, logger)?;
         Done::one(py)
     }
 
@@ -499,10 +463,7 @@ impl PyContext {
     /// Called for what there is not: the names that other libraries have get a hint.
     #[expect(clippy::unused_self, reason = "Python's attribute protocol")]
     fn __getattr__(&self, name: &str) -> PyResult<()> {
-        let hint = ELSEWHERE.iter().find(|(known, _)| *known == name);
-        let hint = hint.map_or_else(String::new, |(_, hint)| format!(": {hint}"));
-        let text = format!("'snodo.Context' object has no attribute '{name}'{hint}");
-        Err(PyAttributeError::new_err(text))
+        Err(elsewhere::no_attribute(name))
     }
 
     fn __repr__(&self) -> String {
@@ -511,129 +472,5 @@ impl PyContext {
             self.context().method,
             self.transport()
         )
-    }
-}
-
-/// What the contexts of other libraries have, and what it is called here.
-const ELSEWHERE: [(&str, &str); 18] = [
-    (
-        "report_progress",
-        "write context.progress(done, total, message)",
-    ),
-    ("debug", "write context.log(\"debug\", data)"),
-    ("info", "write context.log(\"info\", data)"),
-    ("warning", "write context.log(\"warning\", data)"),
-    ("error", "write context.log(\"error\", data)"),
-    (
-        "elicit",
-        "write context.ask(\"key\", elicit.form(message, fields))",
-    ),
-    (
-        "elicit_url",
-        "write context.ask(\"key\", elicit.url(message, url))",
-    ),
-    (
-        "sample",
-        "write context.ask(\"key\", sampling.create_message(messages, max_tokens))",
-    ),
-    ("list_roots", "write context.ask(\"key\", roots.list())"),
-    ("read_resource", "call the function that makes the resource"),
-    (
-        "session",
-        "there are no sessions; who calls is context.auth and context.client_info",
-    ),
-    (
-        "request_context",
-        "the context is the request: context.request_id, context.meta, and context.state for what \
-         the lifespan yielded",
-    ),
-    (
-        "lifespan_context",
-        "what the lifespan yielded is context.state",
-    ),
-    ("session_id", "who calls is context.auth"),
-    (
-        "client_id",
-        "who calls is context.auth, and what with context.client_info",
-    ),
-    (
-        "get_state",
-        "what the lifespan yielded is context.state; an Actor keeps what changes",
-    ),
-    (
-        "set_state",
-        "what the lifespan yielded is context.state; an Actor keeps what changes",
-    ),
-    (
-        "fastmcp",
-        "the server is the one that the function is declared on",
-    ),
-];
-
-/// The level that was probably meant: shortened, in capitals, or misspelt.
-fn meant_level(level: &str) -> Option<&'static str> {
-    let lower = level.to_lowercase();
-    if matches!(&*lower, "fatal" | "exception") {
-        return Some(if lower == "fatal" {
-            "critical"
-        } else {
-            "error"
-        });
-    }
-    let begun = |known: &&str| lower.len() >= 3 && known.starts_with(&lower);
-    let shortened = meta::LOG_LEVELS.into_iter().find(begun);
-    shortened.or_else(|| closest(level, meta::LOG_LEVELS))
-}
-
-/// A number that may be reported as progress.
-fn amount(value: &Bound<'_, PyAny>, name: &str) -> PyResult<Amount> {
-    let wrong = || {
-        let kind = value.get_type().name();
-        let kind = kind.map_or_else(|_| "something else".to_owned(), |kind| kind.to_string());
-        PyTypeError::new_err(format!("{name} must be a number, not {kind}"))
-    };
-    if value.is_instance_of::<PyBool>() {
-        return Err(wrong());
-    }
-    if value.is_instance_of::<PyInt>()
-        && let Ok(number) = value.extract()
-    {
-        return Ok(Amount::Int(number));
-    }
-    // Numbers of other libraries too, as long as they become a float.
-    let number: f64 = match value.cast_exact::<PyFloat>() {
-        Ok(number) => number.extract()?,
-        Err(_) => value.extract().map_err(|_| wrong())?,
-    };
-    if !number.is_finite() {
-        return Err(PyValueError::new_err(format!("{name} must be finite")));
-    }
-    Ok(Amount::Float(number))
-}
-
-/// Something that is done already, for those who await it all the same.
-#[pyclass(frozen, name = "Done", module = "snodo._snodo")]
-pub(crate) struct Done;
-
-impl Done {
-    fn one(py: Python<'_>) -> PyResult<&'static Py<Self>> {
-        static ONE: PyOnceLock<Py<Done>> = PyOnceLock::new();
-        ONE.get_or_try_init(py, || Py::new(py, Self))
-    }
-}
-
-#[pymethods]
-impl Done {
-    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    #[expect(clippy::unused_self, reason = "Python's iterator protocol")]
-    fn __next__(&self) -> Option<Py<PyAny>> {
-        None
     }
 }

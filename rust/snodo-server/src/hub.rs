@@ -2,13 +2,15 @@
 //!
 //! It detects no change by itself. Publishing takes one short lock, never waits and needs no runtime.
 
-use std::collections::{HashMap, VecDeque};
+mod audiences;
+
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::task::{Context as Task, Poll, Waker};
 
-use slab::Slab;
 use snodo_core::context::Context;
-use snodo_core::subscription::{Change, Event, Filter, Own};
+use snodo_core::subscription::{Event, Filter};
+
+use audiences::{Audiences, Listener};
 
 use crate::source::{End, Failed, Feed, Opened, Opening, Source};
 use crate::telemetry::{self, Event as Told, Published, Telemetry};
@@ -65,7 +67,7 @@ struct Shared {
     max_buffer: usize,
     overflow: Overflow,
     relay: OnceLock<Relay>,
-    state: Mutex<State>,
+    audiences: Mutex<Audiences>,
     /// Who is told of what is published: those of each server that listens.
     watched: OnceLock<Mutex<Vec<Weak<Telemetry>>>>,
 }
@@ -82,57 +84,15 @@ pub(crate) enum Word {
     Complete,
 }
 
-/// Something that events are about, by its place in [`State::topics`]: the first three are the lists.
-type Topic = usize;
-
-const TOOLS: Topic = 0;
-const PROMPTS: Topic = 1;
-const RESOURCES: Topic = 2;
-
-struct State {
-    listeners: Slab<Listener>,
-    topics: Slab<Audience>,
-    /// Those that somebody listens for, and what extensions have.
-    uris: HashMap<Arc<str>, Topic>,
-    dropped: u64,
-}
-
-/// Who listens for a topic.
-#[derive(Default)]
-struct Audience {
-    listeners: Vec<usize>,
-    /// What the topic is, unless it is a list.
-    uri: Option<Arc<str>>,
-}
-
-#[derive(Default)]
-struct Listener {
-    topics: Vec<Topic>,
-    /// Handed over to a pull that waited, which has not been awake since.
-    handed: Option<Item>,
-    queue: VecDeque<Item>,
-    waiting: Option<Waker>,
-    closing: bool,
-}
-
-type Item = (Topic, Arc<Event>);
-
 impl Hub {
     /// A hub without listeners. Of `max_buffer` at least one is kept.
     pub fn new(max_buffer: usize, overflow: Overflow) -> Self {
-        let lists = [TOOLS, PROMPTS, RESOURCES].map(|topic| (topic, Audience::default()));
-        let state = State {
-            listeners: Slab::new(),
-            topics: lists.into_iter().collect(),
-            uris: HashMap::new(),
-            dropped: 0,
-        };
         Self {
             shared: Arc::new(Shared {
                 max_buffer: max_buffer.max(1),
                 overflow,
                 relay: OnceLock::new(),
-                state: Mutex::new(state),
+                audiences: Mutex::new(Audiences::new()),
                 watched: OnceLock::new(),
             }),
         }
@@ -164,7 +124,10 @@ impl Hub {
 
     fn tell(&self, event: &Arc<Event>) -> Report {
         let mut awake = Vec::new();
-        let report = self.shared.state().publish(&self.shared, event, &mut awake);
+        let (most, overflow) = (self.shared.max_buffer, self.shared.overflow);
+        let mut audiences = self.shared.audiences();
+        let report = audiences.publish(event, most, overflow, &mut awake);
+        drop(audiences);
         awake.into_iter().for_each(Waker::wake);
         if let Some(watched) = self.shared.watched.get() {
             let published = Published {
@@ -198,10 +161,13 @@ impl Hub {
     fn finish_all(&self) {
         let watched = self.shared.watched.get();
         let before = watched.map(|_| self.stats());
-        let mut state = self.shared.state();
-        let all: Vec<_> = state.listeners.iter().map(|(at, _)| at).collect();
-        let awake: Vec<_> = all.into_iter().filter_map(|at| state.finish(at)).collect();
-        drop(state);
+        let mut audiences = self.shared.audiences();
+        let all: Vec<_> = audiences.listeners.iter().map(|(at, _)| at).collect();
+        let awake: Vec<_> = all
+            .into_iter()
+            .filter_map(|at| audiences.finish(at))
+            .collect();
+        drop(audiences);
         awake.into_iter().for_each(Waker::wake);
         if let (Some(watched), Some(before)) = (watched, before) {
             let told = Told::Completed {
@@ -214,13 +180,13 @@ impl Hub {
 
     /// How it fares.
     pub fn stats(&self) -> Stats {
-        let state = self.shared.state();
-        let listeners = || state.listeners.iter().map(|(_, listener)| listener);
+        let audiences = self.shared.audiences();
+        let listeners = || audiences.listeners.iter().map(|(_, listener)| listener);
         Stats {
-            subscriptions: state.listeners.len(),
+            subscriptions: audiences.listeners.len(),
             closing: listeners().filter(|listener| listener.closing).count(),
             queued: listeners().map(Listener::pending).sum(),
-            dropped: state.dropped,
+            dropped: audiences.dropped,
             max_buffer: self.shared.max_buffer,
             overflow: self.shared.overflow,
         }
@@ -236,7 +202,7 @@ impl Default for Hub {
 impl Hub {
     /// What a new listener will hear.
     pub(crate) fn feed(&self, filter: &Filter) -> Box<dyn Feed> {
-        let at = self.shared.state().listen(filter);
+        let at = self.shared.audiences().listen(filter);
         Box::new(HubFeed {
             shared: self.shared.clone(),
             at,
@@ -253,8 +219,10 @@ impl Source for Hub {
 }
 
 impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn audiences(&self) -> MutexGuard<'_, Audiences> {
+        self.audiences
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -267,147 +235,6 @@ fn notify(watched: &Mutex<Vec<Weak<Telemetry>>>, told: &Told<'_>) {
     }
 }
 
-impl State {
-    fn listen(&mut self, filter: &Filter) -> usize {
-        let lists = [
-            (TOOLS, filter.tools_list_changed),
-            (PROMPTS, filter.prompts_list_changed),
-            (RESOURCES, filter.resources_list_changed),
-        ];
-        let lists = lists.into_iter().filter(|(_, wanted)| *wanted);
-        let mut topics: Vec<_> = lists.map(|(topic, _)| topic).collect();
-        for uri in &filter.resource_subscriptions {
-            topics.push(self.topic(uri));
-        }
-        let own = filter.extensions.iter();
-        let mut own: Vec<_> = own
-            .flat_map(|own| {
-                own.selectors()
-                    .map(|selector| own_key(&own.extension, selector))
-            })
-            .map(|key| self.topic(&key))
-            .collect();
-        own.sort_unstable();
-        own.dedup(); // one may be named more than once
-        topics.extend(own);
-        let at = self.listeners.insert(Listener {
-            topics: topics.clone(),
-            ..Listener::default()
-        });
-        for topic in topics {
-            self.topics[topic].listeners.push(at);
-        }
-        at
-    }
-
-    fn topic(&mut self, uri: &str) -> Topic {
-        if let Some(topic) = self.uris.get(uri) {
-            return *topic;
-        }
-        let uri: Arc<str> = uri.into();
-        let topic = self.topics.insert(Audience {
-            listeners: Vec::new(),
-            uri: Some(uri.clone()),
-        });
-        self.uris.insert(uri, topic);
-        topic
-    }
-
-    fn publish(&mut self, shared: &Shared, event: &Arc<Event>, awake: &mut Vec<Waker>) -> Report {
-        let mut report = Report::default();
-        let topic = match &event.change {
-            Change::ToolsList => TOOLS,
-            Change::PromptsList => PROMPTS,
-            Change::ResourcesList => RESOURCES,
-            Change::Resource(uri) => match self.uris.get(&**uri) {
-                Some(topic) => *topic,
-                None => return report,
-            },
-            Change::Extension(own) => {
-                let Own {
-                    extension,
-                    selector,
-                } = &**own;
-                match self.uris.get(&*own_key(extension, selector)) {
-                    Some(topic) => *topic,
-                    None => return report,
-                }
-            }
-        };
-        for &at in &self.topics[topic].listeners {
-            let listener = &mut self.listeners[at];
-            report.matched += 1;
-            if let Some(waker) = listener.waiting.take() {
-                listener.handed = Some((topic, event.clone()));
-                awake.push(waker);
-                report.delivered += 1;
-            } else if event.is_bare() && listener.is_told(topic) {
-                report.buffered += 1;
-            } else if listener.queue.len() < shared.max_buffer {
-                listener.queue.push_back((topic, event.clone()));
-                report.buffered += 1;
-            } else {
-                report.dropped += 1;
-                if shared.overflow == Overflow::DropOldest {
-                    listener.queue.pop_front();
-                    listener.queue.push_back((topic, event.clone()));
-                    report.buffered += 1;
-                }
-            }
-        }
-        self.dropped += report.dropped as u64;
-        report
-    }
-
-    /// Lets a listener hear of nothing new. Gives who waits for it.
-    fn finish(&mut self, at: usize) -> Option<Waker> {
-        let listener = &mut self.listeners[at];
-        listener.closing = true;
-        let waiting = listener.waiting.take();
-        let topics = std::mem::take(&mut listener.topics);
-        self.leave(at, &topics);
-        waiting
-    }
-
-    fn leave(&mut self, at: usize, topics: &[Topic]) {
-        for &topic in topics {
-            let audience = &mut self.topics[topic];
-            audience.listeners.retain(|other| *other != at);
-            if audience.listeners.is_empty()
-                && let Some(uri) = audience.uri.take()
-            {
-                self.uris.remove(&uri);
-                self.topics.remove(topic);
-            }
-        }
-    }
-}
-
-/// What an extension has, where others have a URI; it is none, for it has spaces.
-fn own_key(extension: &str, selector: &str) -> String {
-    format!(" {extension} {selector}")
-}
-
-impl Listener {
-    fn pending(&self) -> usize {
-        usize::from(self.handed.is_some()) + self.queue.len()
-    }
-
-    /// Whether an event waits that says nothing but that this changed.
-    fn is_told(&self, topic: Topic) -> bool {
-        let mut pending = self.handed.iter().chain(&self.queue);
-        pending.any(|(other, event)| *other == topic && event.is_bare())
-    }
-
-    fn take(&mut self) -> Option<Arc<Event>> {
-        let next = self.handed.take().or_else(|| self.queue.pop_front());
-        if self.queue.is_empty() && self.queue.capacity() > 8 {
-            self.queue = VecDeque::new(); // what a burst needed is not kept by a quiet listener
-        }
-        next.map(|(_, event)| event)
-    }
-}
-
 /// A listener's place in a hub.
 struct HubFeed {
     shared: Arc<Shared>,
@@ -416,8 +243,8 @@ struct HubFeed {
 
 impl Feed for HubFeed {
     fn poll_event(&mut self, task: &mut Task<'_>) -> Poll<Option<Result<Arc<Event>, Failed>>> {
-        let mut state = self.shared.state();
-        let listener = &mut state.listeners[self.at];
+        let mut audiences = self.shared.audiences();
+        let listener = &mut audiences.listeners[self.at];
         if let Some(event) = listener.take() {
             return Poll::Ready(Some(Ok(event)));
         }
@@ -425,14 +252,14 @@ impl Feed for HubFeed {
             return Poll::Ready(None);
         }
         let before = listener.waiting.replace(task.waker().clone());
-        drop(state);
+        drop(audiences);
         drop(before); // after the lock: dropping a waker may run anything
         Poll::Pending
     }
 
     fn finish(&mut self) {
         // Nobody waits: whoever asks for this is who would.
-        self.shared.state().finish(self.at);
+        self.shared.audiences().finish(self.at);
     }
 
     fn close(self: Box<Self>, _: End) {}
@@ -440,10 +267,10 @@ impl Feed for HubFeed {
 
 impl Drop for HubFeed {
     fn drop(&mut self) {
-        let mut state = self.shared.state();
-        let listener = state.listeners.remove(self.at);
-        state.leave(self.at, &listener.topics);
-        drop(state);
+        let mut audiences = self.shared.audiences();
+        let listener = audiences.listeners.remove(self.at);
+        audiences.leave(self.at, &listener.topics);
+        drop(audiences);
         drop(listener); // after the lock, for its waker
     }
 }
@@ -454,6 +281,7 @@ mod tests {
     use std::task::Wake;
 
     use snodo_core::json::{Json, Object};
+    use snodo_core::subscription::Change;
 
     use super::*;
 
@@ -474,7 +302,7 @@ mod tests {
 
     impl Ear {
         fn new(hub: &Hub, filter: &Filter) -> Self {
-            let at = hub.shared.state().listen(filter);
+            let at = hub.shared.audiences().listen(filter);
             Self {
                 feed: HubFeed {
                     shared: hub.shared.clone(),
@@ -665,9 +493,9 @@ mod tests {
         assert_eq!(hub.publish(event(resource("x://1"))).matched, 0);
         assert_eq!(hub.publish(event(Change::ToolsList)).matched, 0);
         assert_eq!(hub.publish(event(resource("x://2"))).matched, 1);
-        let state = hub.shared.state();
-        assert_eq!((state.uris.len(), state.topics.len()), (2, 5));
-        drop(state);
+        let audiences = hub.shared.audiences();
+        assert_eq!((audiences.uris.len(), audiences.topics.len()), (2, 5));
+        drop(audiences);
         // A place in the table is used again for another URI.
         let mut again = Ear::new(&hub, &uris(&["x://4"]));
         hub.publish(event(resource("x://4")));
@@ -683,7 +511,9 @@ mod tests {
             hub.publish(numbered(number));
         }
         assert_eq!(numbers(&mut ear).len(), 100);
-        let capacity = hub.shared.state().listeners[ear.feed.at].queue.capacity();
+        let capacity = hub.shared.audiences().listeners[ear.feed.at]
+            .queue
+            .capacity();
         assert!(capacity <= 8, "{capacity}");
         assert!(size_of::<Listener>() + size_of::<HubFeed>() <= 256);
     }

@@ -431,6 +431,10 @@ async fn a_page_of_an_allowed_origin_may_ask_and_read() {
         allowed.contains("Mcp-Method") && allowed.contains("mcp-param-region"),
         "{allowed}"
     );
+    assert!(
+        allowed.contains("Authorization") && allowed.contains("X-Api-Key"),
+        "{allowed}"
+    );
     assert!(!allowed.contains("x-other"), "{allowed}");
     server
         .exchange(preflight.replace("app.example", "evil.example"))

@@ -11,7 +11,7 @@ use snodo_core::error::code;
 use snodo_core::pipeline::{Answer, Component, Gist, Verdict};
 
 use crate::telemetry::{Event, Telemetry, transport};
-use crate::transport::http::status;
+use crate::transport::response::status;
 
 /// A message that is served, as far as it may be told of.
 #[derive(Debug)]

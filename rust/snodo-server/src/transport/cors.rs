@@ -7,9 +7,11 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// What a page may send (MCP 2026-07-28 and the revisions before it, Streamable HTTP).
-const HEADERS: &str = "Content-Type, Accept, Authorization, MCP-Protocol-Version, Mcp-Method, \
-                       Mcp-Name, Mcp-Session-Id, Last-Event-ID, traceparent, tracestate, baggage";
+/// What a page may send (MCP 2026-07-28 and the revisions before it, Streamable HTTP), and where keys
+/// usually are.
+const HEADERS: &str = "Content-Type, Accept, Authorization, X-Api-Key, MCP-Protocol-Version, \
+                       Mcp-Method, Mcp-Name, Mcp-Session-Id, Last-Event-ID, traceparent, \
+                       tracestate, baggage";
 
 /// Whether an `OPTIONS` request is a browser asking first.
 pub(crate) fn is_preflight(request: &HeaderMap) -> bool {

@@ -38,8 +38,9 @@ use crate::service::TIMED_OUT;
 use crate::session::Key;
 use crate::transport::body::Incoming;
 use crate::transport::connection::{Life, Streaming};
-use crate::transport::http::{Body, CLOSING, Endpoint, HEALTH, empty, incomplete, respond};
+use crate::transport::http::{Endpoint, HEALTH};
 use crate::transport::identity::principal;
+use crate::transport::response::{Body, CLOSING, empty, incomplete, respond};
 use crate::transport::sessions::gone;
 
 /// Bytes that what is vouched for may add to a head.

@@ -22,9 +22,10 @@ use crate::authenticate::Principal;
 use crate::bind::{BindError, check_path};
 use crate::service::Service;
 use crate::transport::connection::Life;
-use crate::transport::http::{Endpoint, refusal};
+use crate::transport::http::Endpoint;
 use crate::transport::mailbox::{MESSAGES, STREAM};
 use crate::transport::origin::Gate;
+use crate::transport::response::refusal;
 use crate::transport::scopes::{Scope, Scoped};
 
 /// Where and for whom an endpoint is served within another server.

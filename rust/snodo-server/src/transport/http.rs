@@ -1,25 +1,20 @@
-//! Streamable HTTP: one endpoint that takes `POST`, and the status of each answer.
+//! Streamable HTTP: one endpoint that takes `POST`.
 //!
 //! The order of refusals is method, `Host` and `Origin`, who it is, media types, size, time; whatever needs the
 //! message itself to be read is the core's. Every refusal is a JSON-RPC error without id.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use axum::Router;
 use axum::body::Body as Stream;
 use axum::routing::get;
 use bytes::Bytes;
-use http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, EXPECT};
+use http::header::{ACCEPT, CONNECTION, EXPECT};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use http_body::{Frame, SizeHint};
 use hyper_util::service::TowerToHyperService;
-use snodo_core::context::{Header, Headers};
-use snodo_core::error::{Error, Kind, code};
+use snodo_core::error::code;
 use snodo_core::limits::Limits;
-use snodo_core::pipeline::{Answer, Verdict, refuse};
 
 use crate::cancel::CancelToken;
 use crate::fleet::Fleet;
@@ -31,18 +26,20 @@ use crate::telemetry::Event;
 use crate::transport::body::{self, Incoming, Incomplete};
 use crate::transport::connection::{LastWords, Life};
 use crate::transport::handover::Vouched;
+use crate::transport::headers::HttpHeaders;
 use crate::transport::hosted::Outside;
 use crate::transport::identity::{arrival, principal};
 use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
-use crate::transport::scopes::{Scope, Scopes};
+use crate::transport::response::{
+    Body, Refused, empty, incomplete, json, last_words, malformed, not_allowed, refusal, respond,
+};
+use crate::transport::scopes::{Scope, Scoped, Scopes};
 use crate::transport::scrape::METRICS;
 use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{self, First};
 use crate::transport::{cors, media};
-
-pub(super) const CLOSING: &str = "Server is shutting down";
 
 /// Where a process says that it lives.
 pub(super) const HEALTH: &str = "/healthz";
@@ -97,18 +94,7 @@ impl Endpoint {
             gate,
             scopes: Arc::default(),
             beside: TowerToHyperService::new(beside),
-            last_words: LastWords {
-                malformed: last_word("400 Bad Request", &malformed("Malformed HTTP request")),
-                too_large: last_word(
-                    "431 Request Header Fields Too Large",
-                    &malformed("HTTP request headers are too large"),
-                ),
-                late: last_word(
-                    "408 Request Timeout",
-                    &malformed("HTTP request headers took too long"),
-                ),
-                closing: last_word("503 Service Unavailable", &Error::internal(CLOSING)),
-            },
+            last_words: last_words(),
             fleet,
         }
     }
@@ -275,36 +261,22 @@ impl Endpoint {
             return Box::pin(self.hand_over(worker, head, text, life)).await;
         }
         let takes_events = media::accepts_events(&head.headers);
-        let head_accepts = head.headers.contains_key(ACCEPT);
+        let says_nothing = !head.headers.contains_key(ACCEPT);
         let mut arrival = arrival(&head.extensions);
         let scope = Scope::take(&mut head.extensions, &arrival);
         let caller = self.caller(&head.headers, &mut arrival, takes_events);
         arrival.headers = Some(Arc::new(HttpHeaders(head.headers)));
         if let Some(messages) = self.service.batch(&text, &arrival) {
-            if matches!(caller, Caller::Gone) {
-                return gone();
-            }
-            let answers = Box::pin(self.answers(messages, arrival, caller));
-            return match answers.await {
-                Some(body) => json(StatusCode::OK, body),
-                None => empty(StatusCode::ACCEPTED),
-            };
+            return Box::pin(self.batched(messages, arrival, caller)).await;
         }
         let prepared = self.service.prepare(&text, arrival);
         drop(text);
-        if matches!(caller, Caller::Gone) && !matches!(prepared, Prepared::Open { .. }) {
-            prepared.refused(code::INVALID_REQUEST);
-            let mut response = gone();
-            response.extensions_mut().clear(); // the message has been told of
-            return response;
-        }
-        let scoped = match scope.as_ref().map(|scope| self.scoped(scope, &prepared)) {
-            Some(Ok(scoped)) => scoped,
-            Some(Err(duplicate)) => {
+        let scoped = match self.admitted(&prepared, &caller, scope.as_ref()) {
+            Ok(scoped) => scoped,
+            Err(refusal) => {
                 prepared.refused(code::INVALID_REQUEST);
-                return json(StatusCode::CONFLICT, duplicate.body);
+                return *refusal;
             }
-            None => None,
         };
         let token = |own: fn() -> CancelToken| {
             scoped
@@ -326,7 +298,7 @@ impl Endpoint {
                 Some(answer) => respond(answer),
                 None => empty(StatusCode::NO_CONTENT),
             },
-            Prepared::Listen(listen) if takes_events || !head_accepts => {
+            Prepared::Listen(listen) if takes_events || says_nothing => {
                 match self.service.listen(listen) {
                     Ok(speech) => self.speak(speech, life).await,
                     Err(answer) => respond(answer),
@@ -358,6 +330,26 @@ impl Endpoint {
             response.extensions_mut().insert(scoped);
         }
         response
+    }
+
+    /// The place of a message among those under way in its scope, or why it is not served: its session is
+    /// gone, or the scope has a request of its id already.
+    fn admitted(
+        &self,
+        prepared: &Prepared,
+        caller: &Caller,
+        scope: Option<&Arc<Scope>>,
+    ) -> Result<Option<Arc<Scoped>>, Box<Response<Body>>> {
+        if matches!(caller, Caller::Gone) && !matches!(prepared, Prepared::Open { .. }) {
+            let mut response = gone();
+            response.extensions_mut().clear(); // the message is told of
+            return Err(Box::new(response));
+        }
+        match scope.map(|scope| self.scoped(scope, prepared)) {
+            Some(Ok(scoped)) => Ok(scoped),
+            Some(Err(duplicate)) => Err(Box::new(json(StatusCode::CONFLICT, duplicate.body))),
+            None => Ok(None),
+        }
     }
 
     /// A plain answer if that is all there is, and a stream from the first notice on.
@@ -399,73 +391,11 @@ impl Endpoint {
     }
 }
 
-/// The one table from what an answer says to its status.
-pub(crate) fn status(verdict: Verdict) -> StatusCode {
-    match verdict {
-        Verdict::Result | Verdict::Raised | Verdict::Told(_) => StatusCode::OK,
-        Verdict::Busy | Verdict::Closing => StatusCode::SERVICE_UNAVAILABLE,
-        Verdict::Late => StatusCode::GATEWAY_TIMEOUT,
-        Verdict::Error(code) => match code {
-            code::PARSE_ERROR
-            | code::INVALID_REQUEST
-            | code::INVALID_PARAMS
-            | code::HEADER_MISMATCH
-            | code::MISSING_CAPABILITY
-            | code::UNSUPPORTED_VERSION => StatusCode::BAD_REQUEST,
-            code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
-            code::INTERNAL_ERROR => StatusCode::INTERNAL_SERVER_ERROR,
-            // The application's own: the exchange itself went well.
-            _ => StatusCode::OK,
-        },
+/// Nobody will read this body.
+pub(super) fn leave_unread(life: &Life, body: &impl Incoming) {
+    if !body.is_end_stream() {
+        life.leave_unread();
     }
-}
-
-pub(super) fn respond(answer: Answer) -> Response<Body> {
-    json(status(answer.verdict), answer.body)
-}
-
-pub(super) fn json(status: StatusCode, body: Vec<u8>) -> Response<Body> {
-    let mut response = Response::new(Body::Whole(Bytes::from(body)));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
-}
-
-pub(super) fn empty(status: StatusCode) -> Response<Body> {
-    let mut response = Response::new(Body::Whole(Bytes::new()));
-    *response.status_mut() = status;
-    response
-}
-
-pub(super) fn malformed(message: &'static str) -> Error {
-    Error::new(code::INVALID_REQUEST, Kind::Transport, message)
-}
-
-/// Marks a response that nothing else tells of.
-#[derive(Debug, Clone, Copy)]
-struct Refused;
-
-pub(super) fn refusal(status: StatusCode, message: &'static str) -> Response<Body> {
-    let error = malformed(message);
-    let mut response = json(
-        status,
-        refuse(None, &error, Verdict::Error(error.code)).body,
-    );
-    response.extensions_mut().insert(Refused);
-    response
-}
-
-pub(super) fn not_allowed() -> Response<Body> {
-    let mut response = refusal(
-        StatusCode::METHOD_NOT_ALLOWED,
-        "The MCP endpoint takes POST",
-    );
-    response
-        .headers_mut()
-        .insert(ALLOW, HeaderValue::from_static("POST"));
-    response
 }
 
 fn preflight(request: &HeaderMap) -> Response<Body> {
@@ -476,163 +406,9 @@ fn preflight(request: &HeaderMap) -> Response<Body> {
 
 /// The answer to whoever does not speak JSON both ways.
 fn unspoken(headers: &HeaderMap) -> Option<Response<Body>> {
-    if let Some(text) = unsupported(headers) {
+    if let Some(text) = media::unsupported(headers) {
         return Some(refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text));
     }
     let text = "Accept must admit application/json";
     (!media::accepts_json(headers)).then(|| refusal(StatusCode::NOT_ACCEPTABLE, text))
-}
-
-/// Why a body is not taken whatever is in it.
-pub(super) fn unsupported(headers: &HeaderMap) -> Option<&'static str> {
-    if !media::is_json(headers) {
-        return Some("Content-Type must be application/json");
-    }
-    (!media::is_plain(headers)).then_some("Content-Encoding must be identity")
-}
-
-pub(super) fn incomplete(reason: Incomplete) -> Response<Body> {
-    let mut response = match reason {
-        Incomplete::TooLarge => refusal(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "HTTP request body is too large",
-        ),
-        Incomplete::Late => refusal(
-            StatusCode::REQUEST_TIMEOUT,
-            "HTTP request body took too long",
-        ),
-        Incomplete::Malformed => refusal(StatusCode::BAD_REQUEST, "Malformed HTTP request body"),
-        Incomplete::Closing => respond(refuse(None, &Error::internal(CLOSING), Verdict::Closing)),
-    };
-    response
-        .headers_mut()
-        .insert(CONNECTION, HeaderValue::from_static("close"));
-    response
-}
-
-/// Nobody will read this body.
-pub(super) fn leave_unread(life: &Life, body: &impl Incoming) {
-    if !body.is_end_stream() {
-        life.leave_unread();
-    }
-}
-
-/// A whole response, for a client that has not sent a whole request.
-fn last_word(status: &str, error: &Error) -> Bytes {
-    let body = refuse(None, error, Verdict::Error(error.code)).body;
-    let mut response = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncache-control: no-store\r\n\
-         content-length: {}\r\nconnection: close\r\n\r\n",
-        body.len()
-    )
-    .into_bytes();
-    response.extend(body);
-    response.into()
-}
-
-/// A response body: all at once, or as it comes.
-#[derive(Debug)]
-pub(crate) enum Body {
-    Whole(Bytes),
-    Stream(Stream),
-}
-
-impl http_body::Body for Body {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        match self.get_mut() {
-            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Stream(stream) => Pin::new(stream).poll_frame(context),
-        }
-    }
-
-    fn is_end_stream(&self) -> bool {
-        match self {
-            Self::Whole(bytes) => bytes.is_empty(),
-            Self::Stream(stream) => stream.is_end_stream(),
-        }
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        match self {
-            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Stream(stream) => stream.size_hint(),
-        }
-    }
-}
-
-/// The headers of a request, as the core reads them.
-#[derive(Debug)]
-pub(super) struct HttpHeaders(pub(super) HeaderMap);
-
-impl Headers for HttpHeaders {
-    fn get(&self, name: &str) -> Header<'_> {
-        // Looking at the dozen there are is quicker than hashing a name that is not a standard one.
-        let mut named = self.0.iter().filter(|(key, _)| key.as_str() == name);
-        match (named.next(), named.next()) {
-            (None, _) => Header::Missing,
-            (Some((_, value)), None) => Header::One(value.as_bytes().trim_ascii()),
-            _ => Header::Repeated,
-        }
-    }
-
-    fn all(&self) -> Vec<(String, String)> {
-        let pair = |(name, value): (&http::HeaderName, &HeaderValue)| {
-            (
-                name.as_str().to_owned(),
-                String::from_utf8_lossy(value.as_bytes()).into_owned(),
-            )
-        };
-        self.0.iter().map(pair).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_table_of_statuses() {
-        for (verdict, expected) in [
-            (Verdict::Result, 200),
-            (Verdict::Raised, 200),
-            (Verdict::Error(-32700), 400),
-            (Verdict::Error(-32600), 400),
-            (Verdict::Error(-32602), 400),
-            (Verdict::Error(-32020), 400),
-            (Verdict::Error(-32021), 400),
-            (Verdict::Error(-32022), 400),
-            (Verdict::Error(-32601), 404),
-            (Verdict::Error(-32603), 500),
-            (Verdict::Error(-32003), 200),
-            (Verdict::Error(1), 200),
-            (Verdict::Busy, 503),
-            (Verdict::Closing, 503),
-            (Verdict::Late, 504),
-        ] {
-            assert_eq!(status(verdict).as_u16(), expected, "{verdict:?}");
-        }
-    }
-
-    #[test]
-    fn a_header_is_missing_or_one_or_repeated() {
-        let mut map = HeaderMap::new();
-        map.append(
-            "mcp-name",
-            HeaderValue::from_bytes(b"  add\t").expect("a legal value"),
-        );
-        map.append("mcp-method", HeaderValue::from_static("a"));
-        map.append("mcp-method", HeaderValue::from_static("a"));
-        let headers = HttpHeaders(map);
-        assert_eq!(headers.get("mcp-name"), Header::One(b"add"));
-        assert_eq!(headers.get("mcp-method"), Header::Repeated);
-        assert_eq!(headers.get("mcp-param-x"), Header::Missing);
-        assert_eq!(headers.all().len(), 3);
-    }
 }

@@ -13,7 +13,8 @@ use tokio::time::timeout;
 
 use crate::authenticate::{Authenticate, Denial, Head, Principal, Refusal};
 use crate::transport::connection::Life;
-use crate::transport::http::{Body, Endpoint, json};
+use crate::transport::http::Endpoint;
+use crate::transport::response::{Body, json};
 
 impl Endpoint {
     /// Finds out who sends a request, and writes it on it. The answer to somebody who may not come in.

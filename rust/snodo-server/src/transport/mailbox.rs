@@ -25,12 +25,12 @@ use crate::service::Prepared;
 use crate::session::{Changes, Key, Session, Store, Use, Used};
 use crate::transport::body::Incoming;
 use crate::transport::connection::Life;
+use crate::transport::headers::HttpHeaders;
 use crate::transport::hosted::Root;
-use crate::transport::http::{
-    Body, Endpoint, HttpHeaders, empty, incomplete, not_allowed, refusal, respond, unsupported,
-};
+use crate::transport::http::Endpoint;
 use crate::transport::identity::{arrival, principal};
 use crate::transport::media;
+use crate::transport::response::{Body, empty, incomplete, not_allowed, refusal, respond};
 use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{Events, Script, event};
 
@@ -113,7 +113,7 @@ impl Endpoint {
         match parts.method {
             Method::GET if parts.uri.path() == STREAM => self.open_box(boxes, &parts, life),
             Method::POST if parts.uri.path() == MESSAGES => {
-                if let Some(text) = unsupported(&parts.headers) {
+                if let Some(text) = media::unsupported(&parts.headers) {
                     self.pass_over(&parts.headers, &mut body, life).await;
                     return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, text);
                 }

@@ -31,6 +31,14 @@ pub(crate) fn is_plain(headers: &HeaderMap) -> bool {
     })
 }
 
+/// Why a body is not taken whatever is in it.
+pub(crate) fn unsupported(headers: &HeaderMap) -> Option<&'static str> {
+    if !is_json(headers) {
+        return Some("Content-Type must be application/json");
+    }
+    (!is_plain(headers)).then_some("Content-Encoding must be identity")
+}
+
 /// Whether the client can take JSON: it says so, allows anything of the kind, or says nothing.
 /// `text/*` is nothing of the kind by the letter, but only clients that care for nothing send it.
 pub(crate) fn accepts_json(headers: &HeaderMap) -> bool {

@@ -7,7 +7,8 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 use crate::telemetry;
 use crate::transport::connection::Life;
 use crate::transport::hosted::Outside;
-use crate::transport::http::{Body, Endpoint, refusal};
+use crate::transport::http::Endpoint;
+use crate::transport::response::{Body, refusal};
 
 /// Where it is.
 pub(crate) const METRICS: &str = "/metrics";

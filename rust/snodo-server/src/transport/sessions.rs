@@ -23,10 +23,11 @@ use crate::session::replay::EventId;
 use crate::session::{Key, Session};
 use crate::transport::batches::joined;
 use crate::transport::connection::Life;
-use crate::transport::http::{Body, Endpoint, empty, refusal, respond};
+use crate::transport::http::Endpoint;
 use crate::transport::identity::arrival;
 use crate::transport::kept::{Kept, Record, Standing};
 use crate::transport::media;
+use crate::transport::response::{Body, empty, json, refusal, respond};
 use crate::transport::sse::{COMMENT, Events, First};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -179,7 +180,23 @@ impl Endpoint {
         }
     }
 
-    /// Serves messages that came together. Gives their answers, if there are any, as one.
+    /// Serves messages that came together.
+    pub(super) async fn batched(
+        &self,
+        messages: Vec<Vec<u8>>,
+        arrival: Arrival,
+        caller: Caller,
+    ) -> Response<Body> {
+        if matches!(caller, Caller::Gone) {
+            return gone();
+        }
+        match self.answers(messages, arrival, caller).await {
+            Some(body) => json(StatusCode::OK, body),
+            None => empty(StatusCode::ACCEPTED),
+        }
+    }
+
+    /// Their answers, if there are any, as one.
     pub(super) async fn answers(
         &self,
         messages: Vec<Vec<u8>>,

@@ -20,7 +20,7 @@ use tokio::time::{Instant, Sleep, sleep, timeout};
 use crate::said::{Said, Speech};
 use crate::session::replay::EventId;
 use crate::transport::connection::{Life, Streaming};
-use crate::transport::http::Body;
+use crate::transport::response::Body;
 
 /// Events that are ready are sent together, up to about so many bytes.
 const FRAME: usize = 64 << 10;
