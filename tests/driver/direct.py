@@ -6,6 +6,7 @@ import itertools
 import json
 import logging
 import sys
+import time
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -54,8 +55,11 @@ class DirectSession(Session):
         return "\n".join(self._records.lines)
 
     def wait_for_log(self, text: str) -> str:
-        log = self.log()
-        assert text in log, f"the log never said {text!r}; it said:\n{log}"
+        # Whatever runs on another thread may tell it after the answer.
+        end = time.monotonic() + 20
+        while text not in (log := self.log()):
+            assert time.monotonic() < end, f"the log never said {text!r}; it said:\n{log}"
+            time.sleep(0.01)
         return log
 
     def close(self) -> None:

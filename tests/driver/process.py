@@ -50,6 +50,10 @@ class Process:
         self._said = bytearray()
         self._changed = threading.Condition()
         self._reader = threading.Thread(target=self._read_stderr, daemon=True)
+        # Whether it was ended in the middle of whatever it did.
+        self._killed = False
+        # Whoever reads from a pipe that is to be closed.
+        self._readers = [self._reader] if read_stderr else []
         if read_stderr:
             self._reader.start()
 
@@ -91,18 +95,19 @@ class Process:
             raise AssertionError(
                 f"the server still runs after {timeout} s; stderr:\n{self.log()}"
             ) from None
-        if self._reader.ident is not None:
-            # Whoever it started may have stderr open still, and then there is no end to read.
-            self._reader.join(5)
+        for reader in self._readers:
+            # Whoever it started may have a pipe open still, and then there is no end to read.
+            reader.join(5)
         return code
 
     def close(self) -> None:
         """Kills the process group, whatever state it is in, and closes our pipe ends."""
+        self._killed = self.popen.poll() is None
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.popen.pid, signal.SIGKILL)
         self.popen.wait(10)
-        if self._reader.ident is not None:
-            self._reader.join(5)
+        for reader in self._readers:
+            reader.join(10)
         for pipe in (self.popen.stdin, self.popen.stdout, self.popen.stderr):
             if pipe is not None:
                 with contextlib.suppress(BrokenPipeError):

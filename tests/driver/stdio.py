@@ -22,11 +22,15 @@ class StdioServer(Process):
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._ended = False
         self._recorded = Lines()
-        threading.Thread(target=self._read_stdout, daemon=True).start()
+        reader = threading.Thread(target=self._read_stdout, daemon=True)
+        self._readers.append(reader)
+        reader.start()
 
     def _read_stdout(self) -> None:
         assert self.popen.stdout is not None
         for line in self.popen.stdout:
+            if self._killed and not line.endswith(b"\n"):
+                break  # nobody is to look at half a message
             self._recorded.received(line)
             self._lines.put(line)
         self._lines.put(None)

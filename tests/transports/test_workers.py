@@ -421,9 +421,20 @@ def test_a_place_is_taken_within_a_second(serve: Callable[..., HttpServer]) -> N
         os.kill(victim, signal.SIGKILL)
         wait_until(partial(is_another, server, known), "an answer of a new worker", 10)
         took.append(time.monotonic() - began)
-    # A fifth of it on a machine with nothing else to do, so that one of three is to be in time.
-    assert min(took) < 1, took
+    # A fifth of it on a machine with nothing else to do, so that one of three is to be in time;
+    # where interpreters themselves take long to start, it takes longer too.
+    assert min(took) < max(1, 10 * bare_start()), took
     wait_for(server, "another takes its place now", WORKERS)
+
+
+def bare_start() -> float:
+    """Seconds that an interpreter takes to begin and end, at best."""
+    took = []
+    for _ in range(3):
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-S", "-c", "pass"], check=True, timeout=30)
+        took.append(time.monotonic() - began)
+    return min(took)
 
 
 def is_another(server: HttpServer, known: set[int]) -> bool:
@@ -601,8 +612,8 @@ def test_sighup_replaces_one_after_the_other(serve: Callable[..., HttpServer]) -
         over.set()
         for thread in threads:
             thread.join(10)
-    # A client may send while the worker that it came to closes what brought nothing yet.
-    assert broken.total() <= WORKERS, broken
+    # Each may send, for each worker once, while that closes what has brought nothing yet.
+    assert broken.total() <= len(threads) * WORKERS, broken
     assert set(answered) - before
     assert not before & reached(server)
     log = server.log()
