@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import sys
 from typing import TYPE_CHECKING, Any
 
 from . import _literal
@@ -24,16 +23,15 @@ from ._definition import (
 )
 from ._literal import ADVICE, WRONG_NAME, WRONG_TARGET, WRONG_TIMEOUT
 from ._signature import ToolSpec
-from .errors import ActorError, ConfigurationError, DeclarationError
+from .errors import ActorError, DeclarationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine
     from types import FrameType
     from typing import TypeAlias
 
     from ._offering import Offering
     from ._snodo import ActorTool, Result
-    from .server import Server
 
     Handler: TypeAlias = Callable[..., Coroutine[Any, Any, Result]]
 
@@ -48,70 +46,6 @@ _REQUIRED = {
     "cast": ("target", "input_schema", "message"),
 }
 _OPTIONAL = {"call": ("description", "output_schema", "timeout_ms"), "cast": ("description",)}
-
-
-if TYPE_CHECKING:
-
-    def actor_call(
-        server: Server,
-        name: str,
-        /,
-        *,
-        target: str | ActorName,
-        input_schema: Mapping[str, Any],
-        message: Any,
-        encode_reply: Callable[[Any], Mapping[str, Any]],
-        description: str | None = None,
-        output_schema: Mapping[str, Any] | None = None,
-        timeout_ms: int = PATIENCE_MS,
-    ) -> Handler:
-        """Declare a tool that asks an actor and gives its reply.
-
-        Name, target and time-out are written out as literals, so that all that is exposed can be
-        read off the source.
-
-        Args:
-            server: What offers the tool.
-            name: Of the tool.
-            target: The name of the actor; it need not live yet.
-            input_schema: An object schema of keywords that the basic validator enforces.
-            message: What is sent: any object; or a function of the arguments, or of arguments and
-                context, that gives it. Such a function refuses by raising `Error`.
-            encode_reply: A function of the reply that gives a JSON object.
-            description: For the model.
-            output_schema: What the JSON object is held to.
-            timeout_ms: Milliseconds to wait for the reply.
-
-        Returns:
-            What the tool runs: ``await handler(arguments, context)`` gives a `Result`.
-
-        Raises:
-            DeclarationError: If any of it is wrong, or not written out.
-            ConfigurationError: If the name is taken or the server is in use.
-        """
-
-    def actor_cast(
-        server: Server,
-        name: str,
-        /,
-        *,
-        target: str | ActorName,
-        input_schema: Mapping[str, Any],
-        message: Any,
-        description: str | None = None,
-    ) -> Handler:
-        """Declare a tool that tells an actor something. As `actor_call`, without a reply.
-
-        The result is ``{"sent": true}``, which claims that the message was accepted and no more.
-        """
-
-else:
-
-    def actor_call(server, name, /, **options):
-        return declare("call", server, name, options, sys._getframe(1))
-
-    def actor_cast(server, name, /, **options):
-        return declare("cast", server, name, options, sys._getframe(1))
 
 
 def decorator(
@@ -136,14 +70,14 @@ def decorator(
 
 
 def declare(
-    form: str, server: Server, name: Any, options: dict[str, Any], frame: FrameType
+    form: str, offering: Offering, name: Any, options: dict[str, Any], frame: FrameType
 ) -> Handler:
-    """Declare a tool of one form, as `actor_call` and `actor_cast` do."""
-    from .server import Server
+    """Declare with the ``message`` among the options, as `snodo.actor_call` does.
 
-    if not isinstance(server, Server):
-        raise ConfigurationError(f"actor_{form} takes the server first")
-    return _Declaration(form, server._offering, name, options, frame).add()
+    Raises:
+        DeclarationError: If anything is wrong.
+    """
+    return _Declaration(form, offering, name, options, frame).add()
 
 
 class _Declaration:

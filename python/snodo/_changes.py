@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # One for all servers: changes are rare, and what is done under it is short. Objects that go with
 # the old components may run code of their own, and that may change something too.
-_applying = RLock()
+applying = RLock()
 
 
 class Changes:
@@ -79,7 +79,7 @@ class Changes:
             before = self._offering.components
             # Without the lock: templates may be asked whether they match, and may ask back.
             after = self._stepped(before.copy())
-            with _applying:
+            with applying:
                 if self._offering.components is before:
                     self._offering.replace(after)
                     break

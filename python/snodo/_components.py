@@ -6,7 +6,7 @@ declared.
 
 from __future__ import annotations
 
-from .errors import ConfigurationError
+from .errors import ConfigurationError, DeclarationError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -214,17 +214,25 @@ def _kind(definition: Any) -> str | None:
 
 
 def _of_object(instance: Any, kind: str) -> Any:
-    if kind == "tool":
-        from ._tool import registered
+    """Give the spec of an object of the full-control form.
 
-        return registered(instance)
-    if kind == "resource":
-        from ._resource import registered as resource_registered
+    Raises:
+        ConfigurationError: If a part is missing or wrong.
+    """
+    try:
+        if kind == "tool":
+            from ._tool import registered
 
-        return resource_registered(instance)
-    from ._prompt import registered as prompt_registered
+            return registered(instance)
+        if kind == "resource":
+            from ._resource import registered as resource_registered
 
-    return prompt_registered(instance)
+            return resource_registered(instance)
+        from ._prompt import registered as prompt_registered
+
+        return prompt_registered(instance)
+    except DeclarationError as error:
+        raise ConfigurationError(str(error)) from None
 
 
 def _marks(definition: Any) -> list[tuple[str, Declaration]]:

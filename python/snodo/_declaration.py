@@ -16,7 +16,6 @@ from ._definition import (
     checked_call_name,
     checked_icons,
     checked_metadata,
-    checked_middleware,
     checked_schema,
     checked_text,
     checked_timeout,
@@ -25,7 +24,7 @@ from ._definition import (
 from ._parameters import EMPTY, Parameters, read_parameters
 from ._returns import admits_null, output_schema
 from ._signature import ToolSpec
-from ._subject import adapted, raw, read_call, read_subject
+from ._subject import adapted, checked_middleware, raw, read_call, read_subject
 
 
 def function_spec(

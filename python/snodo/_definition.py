@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ._encode import EncodeError, to_json
 from .errors import DeclarationError
-
-if TYPE_CHECKING:
-    from ._layers import Layer
 
 Schema = dict[str, Any]
 
@@ -255,15 +252,6 @@ def checked_timeout(value: Any, site: Site) -> float | None:
             "timeout", "must be a positive number of seconds", "write timeout=30, or leave it out"
         )
     return float(value)
-
-
-def checked_middleware(value: Any, site: Site, kind: str) -> tuple[Layer, ...]:
-    """Check what surrounds a component."""
-    if value is None or value == ():
-        return ()
-    from ._layers import declared
-
-    return declared(value, site, kind)
 
 
 def checked_json(value: Any, part: str, site: Site) -> Any:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import sys
 
-from .errors import ConfigurationError, DeclarationError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,18 +15,6 @@ if TYPE_CHECKING:
     from ._prompt_spec import PromptOptions
     from ._signature import PromptSpec
     from ._snodo import Context
-
-_PARTS = (
-    "name",
-    "title",
-    "description",
-    "arguments",
-    "icons",
-    "metadata",
-    "timeout",
-    "complete",
-    "middleware",
-)
 
 
 class Prompt:
@@ -71,50 +57,33 @@ class Prompt:
             DeclarationError: If a part of it is wrong.
         """
         super().__init_subclass__(**kwargs)
-        from ._callable import frame_location
+        from ._class_form import site_of_class, unbound
 
-        cls.__snodo_where__ = frame_location(sys._getframe(1))
-        if abstract:
-            return
-        from ._definition import Site
-        from ._prompt_spec import prompt_class_spec
-        from ._tool import refuse_misspelt, unbound
+        frame = sys._getframe(1)
+        site = site_of_class(cls, Prompt, "render", "arguments", frame, abstract=abstract)
+        if site is not None:
+            from ._prompt_spec import prompt_class_spec
 
-        site = Site(cls.__snodo_where__, f"prompt {cls.__qualname__!r}")
-        if not hasattr(cls, "name"):
-            raise site.refuse("name", "is missing", 'write name = "..." in the class')
-        if cls.render is Prompt.render:
-            raise site.refuse(
-                "render", "is missing", "write def render(self, arguments, context) in the class"
-            )
-        refuse_misspelt(cls, Prompt, (*_PARTS, "render"), site)
-        prompt_class_spec(unbound(cls, "render"), parts(cls), site)
+            prompt_class_spec(unbound(cls, "render"), parts(cls), site)
 
 
 def parts(prompt: Any) -> PromptOptions:
     """Read the parts of a definition off a class or an object."""
+    from . import _class_form
     from ._prompt_spec import PromptOptions
 
-    found = {part: getattr(prompt, part) for part in _PARTS if hasattr(prompt, part)}
-    found.setdefault("description", None)
-    return PromptOptions(**found)
+    return PromptOptions(**_class_form.parts(prompt, PromptOptions))
 
 
 def registered(prompt: Any) -> PromptSpec:
     """Give the spec of a prompt object at registration, where every part is checked again.
 
     Raises:
-        ConfigurationError: If a part is missing or wrong.
+        ConfigurationError: If it has no name.
+        DeclarationError: If a part is wrong.
     """
-    from ._definition import Site
+    from ._class_form import site_of_object
     from ._prompt_spec import prompt_class_spec
 
-    label = type(prompt).__qualname__
-    if not isinstance(getattr(prompt, "name", None), str) or not prompt.name:
-        raise ConfigurationError(f"prompt {label} requires a non-empty name")
-    where = getattr(type(prompt), "__snodo_where__", "") or type(prompt).__module__
-    site = Site(where, f"prompt {prompt.name!r}")
-    try:
-        return prompt_class_spec(prompt.render, parts(prompt), site, prompt)
-    except DeclarationError as error:
-        raise ConfigurationError(str(error)) from None
+    site = site_of_object(prompt, "prompt", "requires a non-empty name")
+    return prompt_class_spec(prompt.render, parts(prompt), site, prompt)

@@ -16,7 +16,6 @@ from ._definition import (
     checked_icons,
     checked_json,
     checked_metadata,
-    checked_middleware,
     checked_text,
     checked_timeout,
     kind_of,
@@ -25,7 +24,7 @@ from ._definition import (
 from ._parsing import Reader
 from ._shape import messages, shaped
 from ._signature import PromptSpec
-from ._subject import Subject, adapted, raw, read_call, read_subject
+from ._subject import Subject, adapted, checked_middleware, raw, read_call, read_subject
 from ._text_parameters import TextParameter, read_text_parameters
 
 

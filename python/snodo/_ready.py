@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from ._media import guessed, text_or_bytes
 from .errors import Error
 
 __all__ = ["DirectoryResource", "FileResource", "StaticResource"]
@@ -72,7 +73,7 @@ class StaticResource:
                 "text", "expects exactly one of text, data and json", 'write text="..."'
             )
         if mime_type is None:
-            mime_type = "application/json" if json is not ... else _guessed(str(uri))
+            mime_type = "application/json" if json is not ... else guessed(str(uri))
         if text is not None and not isinstance(text, str):
             raise site.refuse("text", f"must be a string, not {type(text).__name__}", "use data=")
         if data is not None and not isinstance(data, (bytes, bytearray, memoryview)):
@@ -155,7 +156,7 @@ class FileResource:
                 "path", "there is no such file", "correct it, or write must_exist=False"
             )
         limit = _limit("max_bytes", max_bytes, site)
-        mime_type = _guessed(file) if mime_type is None else mime_type
+        mime_type = guessed(file) if mime_type is None else mime_type
         self._uri = uri
 
         def read(_params: Any, _context: Any) -> Any:
@@ -165,7 +166,7 @@ class FileResource:
                 data = read_limited(open_file(file), limit)
             except OSError:
                 raise Error.resource_not_found(self._uri) from None
-            return _text_or_bytes(data, mime_type)
+            return text_or_bytes(data, mime_type)
 
         self._spec = _spec(
             site,
@@ -273,14 +274,14 @@ class DirectoryResource:
                 data = folder.read(relative)
             except (OSError, ValueError):
                 raise Error.resource_not_found(params.get("uri", address(relative))) from None
-            kind = _guessed(relative) if mime_type is None else mime_type
+            kind = guessed(relative) if mime_type is None else mime_type
             return _one(data, kind)
 
         def listing(_params: Any, _context: Any) -> Any:
             files, truncated = folder.files()
             entries = []
             for relative, size in files:
-                kind = _guessed(relative) if mime_type is None else mime_type
+                kind = guessed(relative) if mime_type is None else mime_type
                 entry: dict[str, Any] = {"uri": address(relative), "name": relative, "size": size}
                 entries.append(entry if kind is None else {**entry, "mimeType": kind})
             return {"files": entries, "truncated": truncated}
@@ -399,50 +400,11 @@ def _limit(option: str, value: Any, site: Site) -> int:
     return value
 
 
-def _guessed(name: str) -> str | None:
-    import mimetypes
-
-    return _BY_ENDING.get(name[name.rfind(".") :].lower()) or mimetypes.guess_type(name)[0]
-
-
-# Known on every machine, whatever its own tables say.
-_BY_ENDING = {
-    ".md": "text/markdown",
-    ".txt": "text/plain",
-    ".json": "application/json",
-    ".toml": "application/toml",
-    ".yaml": "application/yaml",
-    ".yml": "application/yaml",
-    ".csv": "text/csv",
-    ".html": "text/html",
-    ".py": "text/x-python",
-    ".rs": "text/x-rust",
-}
-_TEXTS = ("json", "xml", "yaml", "toml", "javascript", "ecmascript", "sql", "x-sh", "markdown")
-
-
-def _text_or_bytes(data: bytes, mime_type: str | None) -> str | bytes:
-    """Give text where the bytes are UTF-8 and nothing says that they mean something else."""
-    if mime_type is not None and not _is_text(mime_type):
-        return data
-    if mime_type is None and b"\0" in data:
-        return data
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return data
-
-
-def _is_text(mime_type: str) -> bool:
-    kind, _, rest = mime_type.partition(";")[0].strip().lower().partition("/")
-    return kind == "text" or rest.rpartition("+")[2] in _TEXTS or rest in _TEXTS
-
-
 def _one(data: bytes, mime_type: str | None) -> Any:
     """Give the contents of one file, with its own type."""
     from ._snodo import Result
 
-    shaped = _text_or_bytes(data, mime_type)
+    shaped = text_or_bytes(data, mime_type)
     entry: dict[str, Any] = {} if mime_type is None else {"mimeType": mime_type}
     if isinstance(shaped, str):
         entry["text"] = shaped

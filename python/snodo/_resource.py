@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import sys
 
-from .errors import ConfigurationError, DeclarationError
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,21 +17,6 @@ if TYPE_CHECKING:
     from ._resource_spec import ResourceOptions
     from ._signature import ResourceSpec
     from ._snodo import Context
-
-_PARTS = (
-    "name",
-    "title",
-    "description",
-    "mime_type",
-    "size",
-    "annotations",
-    "icons",
-    "metadata",
-    "cache",
-    "timeout",
-    "complete",
-    "middleware",
-)
 
 
 class Resource:
@@ -94,26 +77,15 @@ class Resource:
             DeclarationError: If a part of it is wrong.
         """
         super().__init_subclass__(**kwargs)
-        from ._callable import frame_location
+        from ._class_form import site_of_class, unbound
 
-        cls.__snodo_where__ = frame_location(sys._getframe(1))
-        if abstract:
-            return
-        from ._definition import Site
-        from ._resource_spec import resource_class_spec
-        from ._tool import refuse_misspelt, unbound
+        frame = sys._getframe(1)
+        site = site_of_class(cls, Resource, "read", "params", frame, abstract=abstract)
+        if site is not None:
+            from ._resource_spec import resource_class_spec
 
-        site = Site(cls.__snodo_where__, f"resource {cls.__qualname__!r}")
-        if not hasattr(cls, "name"):
-            raise site.refuse("name", "is missing", 'write name = "..." in the class')
-        if cls.read is Resource.read:
-            raise site.refuse(
-                "read", "is missing", "write def read(self, params, context) in the class"
-            )
-        refuse_misspelt(cls, Resource, (*_PARTS, "uri", "uri_template", "matches", "read"), site)
-        resource_class_spec(
-            unbound(cls, "read"), parts(cls, site), site, matches=_own_matcher(cls, cls, site)
-        )
+            read, options = unbound(cls, "read"), parts(cls, site)
+            resource_class_spec(read, options, site, matches=_own_matcher(cls, cls, site))
 
 
 def parts(resource: Any, site: Site) -> ResourceOptions:
@@ -122,6 +94,7 @@ def parts(resource: Any, site: Site) -> ResourceOptions:
     Raises:
         DeclarationError: If not exactly one address is given.
     """
+    from . import _class_form
     from ._resource_spec import ResourceOptions
 
     uri, template = getattr(resource, "uri", None), getattr(resource, "uri_template", None)
@@ -133,9 +106,8 @@ def parts(resource: Any, site: Site) -> ResourceOptions:
         raise site.refuse("uri", "is a template", "write uri_template instead of uri")
     if template is not None and isinstance(template, str) and "{" not in template:
         raise site.refuse("uri_template", "has no variables", "write uri instead of uri_template")
-    found = {part: getattr(resource, part) for part in _PARTS if hasattr(resource, part)}
-    found.setdefault("description", None)
-    return ResourceOptions(uri=template if uri is None else uri, **found)
+    address = template if uri is None else uri
+    return ResourceOptions(**{**_class_form.parts(resource, ResourceOptions), "uri": address})
 
 
 def _own_matcher(cls: Any, owner: Any, site: Site) -> Callable[[str], Any] | None:
@@ -165,23 +137,13 @@ def registered(resource: Any) -> ResourceSpec:
     """Give the spec of a resource object at registration, where every part is checked again.
 
     Raises:
-        ConfigurationError: If a part is missing or wrong.
+        ConfigurationError: If it has no name.
+        DeclarationError: If a part is wrong.
     """
-    from ._definition import Site
+    from ._class_form import site_of_object
     from ._resource_spec import resource_class_spec
 
-    label = type(resource).__qualname__
-    if not isinstance(getattr(resource, "name", None), str) or not resource.name:
-        raise ConfigurationError(f"resource {label} requires a non-empty name")
-    where = getattr(type(resource), "__snodo_where__", "") or type(resource).__module__
-    site = Site(where, f"resource {resource.name!r}")
-    try:
-        return resource_class_spec(
-            resource.read,
-            parts(resource, site),
-            site,
-            resource,
-            _own_matcher(type(resource), resource, site),
-        )
-    except DeclarationError as error:
-        raise ConfigurationError(str(error)) from None
+    site = site_of_object(resource, "resource", "requires a non-empty name")
+    read, options = resource.read, parts(resource, site)
+    matches = _own_matcher(type(resource), resource, site)
+    return resource_class_spec(read, options, site, resource, matches)

@@ -16,7 +16,6 @@ from ._definition import (
     checked_icons,
     checked_json,
     checked_metadata,
-    checked_middleware,
     checked_name,
     checked_text,
     checked_timeout,
@@ -28,7 +27,7 @@ from ._options import Cache
 from ._parsing import Reader
 from ._shape import contents_of, shaped
 from ._signature import ResourceSpec, Slot
-from ._subject import Subject, read_call, read_subject
+from ._subject import Subject, checked_middleware, read_call, read_subject
 from ._template import Variable
 from ._text_parameters import read_text_parameters
 

@@ -18,6 +18,7 @@ from .errors import DeclarationError
 
 if TYPE_CHECKING:
     from ._injection import Injection
+    from ._layers import Layer
 
 Adapt = Callable[[Any, bool], Any]
 """Makes what a component runs of what takes the parameters; told whether that gives coroutines."""
@@ -189,6 +190,19 @@ def read_call(call: Any, name: str, first: str, site: Site) -> tuple[Any, bool, 
     except ValueError:
         pass  # a compiled callable that tells nothing about itself
     return (*(injection.injected() if injection else (run, is_async)), injection)
+
+
+def checked_middleware(value: Any, site: Site, kind: str) -> tuple[Layer, ...]:
+    """Check what surrounds a component.
+
+    Raises:
+        DeclarationError: If one of it cannot.
+    """
+    if value is None or value == ():
+        return ()
+    from ._layers import declared
+
+    return declared(value, site, kind)
 
 
 def _refuse_uncallable(function: Any, site: Site, kind: str) -> None:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from inspect import isasyncgenfunction, isawaitable, iscoroutinefunction, isgeneratorfunction
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ._options import kind_of
 from ._report import report
 from .errors import Cancelled, ConfigurationError
 
@@ -81,7 +80,7 @@ def check_source(source: Any) -> None:
     if iscoroutinefunction(listen):
         raise ConfigurationError(f"{name}.listen is a coroutine, and gives no events: {advice}")
     if accept is not None and not callable(accept):
-        raise ConfigurationError(f"{name}.accept must be a method, not {kind_of(accept)}")
+        raise ConfigurationError(f"{name}.accept must be a method, not {type(accept).__name__}")
     if isgeneratorfunction(accept) or isasyncgenfunction(accept):
         raise ConfigurationError(
             f"{name}.accept is a generator: return a Filter, or raise Error to refuse"

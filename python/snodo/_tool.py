@@ -7,29 +7,16 @@ from __future__ import annotations
 
 import sys
 
-from .errors import ConfigurationError, DeclarationError
+from .errors import ConfigurationError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any, ClassVar
 
-    from ._definition import Options, Site
+    from ._definition import Options
     from ._signature import ToolSpec
     from ._snodo import Context
-
-_PARTS = (
-    "name",
-    "title",
-    "description",
-    "annotations",
-    "icons",
-    "metadata",
-    "input_schema",
-    "output_schema",
-    "timeout",
-    "middleware",
-)
 
 
 class Tool:
@@ -71,72 +58,35 @@ class Tool:
             DeclarationError: If a part of it is wrong.
         """
         super().__init_subclass__(**kwargs)
-        from ._callable import frame_location
+        from ._class_form import site_of_class, unbound
 
-        cls.__snodo_where__ = frame_location(sys._getframe(1))
-        if abstract:
-            return
-        from ._declaration import class_spec
-        from ._definition import Site
+        frame = sys._getframe(1)
+        site = site_of_class(cls, Tool, "call", "arguments", frame, abstract=abstract)
+        if site is not None:
+            from ._declaration import class_spec
 
-        site = Site(cls.__snodo_where__, f"tool {cls.__qualname__!r}")
-        if not hasattr(cls, "name"):
-            raise site.refuse("name", "is missing", 'write name = "..." in the class')
-        if cls.call is Tool.call:
-            raise site.refuse(
-                "call", "is missing", "write def call(self, arguments, context) in the class"
-            )
-        refuse_misspelt(cls, Tool, (*_PARTS, "call"), site)
-        class_spec(unbound(cls, "call"), parts(cls), site)
+            class_spec(unbound(cls, "call"), parts(cls), site)
 
 
 def parts(tool: Any) -> Options:
     """Read the parts of a definition off a class or an object."""
+    from . import _class_form
     from ._definition import Options
 
-    found = {part: getattr(tool, part) for part in _PARTS if hasattr(tool, part)}
-    found.setdefault("input_schema", {"type": "object"})
-    found.setdefault("description", None)
-    return Options(**found)
-
-
-def refuse_misspelt(cls: type, base: type, known: Iterable[str], site: Site) -> None:
-    """Refuse a member of a component's class that looks like one that means something."""
-    from ._misspelt import misspelt
-
-    wrong = misspelt(cls, base, known)
-    if wrong is not None:
-        member, meant = wrong
-        advice = f"did you mean {meant}? Otherwise call it something else"
-        raise site.refuse(member, "means nothing", advice)
-
-
-def unbound(cls: Any, name: str) -> Any:
-    """Give a method as an instance will have it, without making one."""
-    from functools import partial
-    from inspect import getattr_static
-
-    method = getattr_static(cls, name)
-    bound = isinstance(method, (staticmethod, classmethod))
-    return getattr(cls, name) if bound else partial(getattr(cls, name), None)
+    return Options(**{"input_schema": {"type": "object"}, **_class_form.parts(tool, Options)})
 
 
 def registered(tool: Any) -> ToolSpec:
     """Give the spec of a tool object at registration, where every part is checked again.
 
     Raises:
-        ConfigurationError: If a part is missing or wrong.
+        ConfigurationError: If it has no name or no method.
+        DeclarationError: If a part is wrong.
     """
+    from ._class_form import site_of_object
     from ._declaration import class_spec
-    from ._definition import Site
 
-    label = type(tool).__qualname__
-    if not isinstance(getattr(tool, "name", None), str) or not tool.name:
-        raise ConfigurationError(f"tool {label} must return a non-empty string name")
+    site = site_of_object(tool, "tool", "must return a non-empty string name")
     if not callable(getattr(tool, "call", None)):
-        raise ConfigurationError(f"tool {label} does not export call")
-    where = getattr(type(tool), "__snodo_where__", "") or type(tool).__module__
-    try:
-        return class_spec(tool.call, parts(tool), Site(where, f"tool {tool.name!r}"))
-    except DeclarationError as error:
-        raise ConfigurationError(str(error)) from None
+        raise ConfigurationError(f"tool {type(tool).__qualname__} does not export call")
+    return class_spec(tool.call, parts(tool), site)

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from ._actor_tool import Handler
     from ._asgi import App
     from ._changes import Changes
-    from ._composing import Overrides
     from ._guest import Guest
     from ._layers import Middleware
+    from ._overrides import Overrides
     from ._snodo import Hub
     from ._subject import Declaration
     from ._subscriptions import Source
@@ -329,7 +329,7 @@ class Server:
 
         def decorate(function: F) -> F:
             self._offering.refuse_frozen()
-            from ._completion import attach
+            from ._completing import attach
 
             attach(self._offering.components, target, argument, function, sys._getframe(1))
             return function
@@ -471,7 +471,7 @@ class Server:
             ConfigurationError: On entering, if nothing depends on one of them.
             DeclarationError: If one cannot be a dependency.
         """
-        from ._composing import Overrides
+        from ._overrides import Overrides
 
         return Overrides(self._offering, functions, sys._getframe(1))
 
