@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import hmac
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -200,6 +201,21 @@ def test_a_bearer_token_is_found_or_not(header: str, principal: Any) -> None:
         assert (said.status, said.challenge) == (401, "Bearer")
     else:
         assert said == principal
+
+
+def test_a_key_is_compared_with_all_whichever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bool] = []
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append(hmac.compare_digest(one, other))
+        return compared[-1]
+
+    monkeypatch.setattr(auth, "compare_digest", compare)
+    bearer = auth.bearer({key: key for key in ("one", "two", "three")})
+    for token in ("one", "three", "none"):
+        compared.clear()
+        bearer(asked(authorization=f"Bearer {token}"))
+        assert compared == [key == token for key in ("one", "two", "three")]
 
 
 @pytest.mark.parametrize(
