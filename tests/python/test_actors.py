@@ -100,6 +100,26 @@ def test_a_name_is_held_by_one_living_actor(name: str) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("crashes", [False, True])
+def test_the_end_of_one_takes_no_name_from_the_next(name: str, crashes: bool) -> None:
+    async def main() -> None:
+        first, go = Counter.start(name=name), asyncio.Event()
+        first.tell(go)
+        if crashes:
+            first.tell(ValueError())
+        over = first.stop()
+        async with Counter.start(7, name=name):
+            go.set()
+            await over
+            assert await ActorName(name).ask(0) == 7
+
+    logging.getLogger("snodo").disabled = True
+    try:
+        asyncio.run(main())
+    finally:
+        logging.getLogger("snodo").disabled = False
+
+
 @pytest.mark.parametrize("wrong", ["", None, 3, b"name"])
 def test_a_name_is_a_string_that_is_not_empty(wrong: Any) -> None:
     with pytest.raises(snodo.ConfigurationError, match="a string that is not empty"):
