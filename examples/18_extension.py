@@ -11,13 +11,7 @@ import sys
 from typing import Any, TypedDict
 
 from snodo import Context, Error, Event, Extension, Result, Server
-from snodo.extension import CallNext, Operation, method
-
-
-async def fire(pieces: int) -> str:
-    """Fire pieces in the kiln, which takes its time."""
-    await asyncio.sleep(0.05)
-    return f"{pieces} pieces fired"
+from snodo.extension import CallNext, Detached, Operation, method
 
 
 class Ticket(TypedDict):
@@ -53,15 +47,20 @@ class Tickets(Extension):
             return known
         ticket = secrets.token_urlsafe(24)
         self.firings[ticket] = {"ticket": ticket, "status": "working"}
-        task = asyncio.create_task(self.work(ticket, **operation.params["arguments"]))
+        # The tool runs on when the request has its answer.
+        task = asyncio.create_task(self.work(ticket, call_next.detach(timeout=60)))
         self.under_way.add(task)
         task.add_done_callback(self.under_way.discard)
         return Result.wire({"resultType": "ticket", **self.firings[ticket]})
 
-    async def work(self, ticket: str, pieces: int) -> None:
-        """Do what was asked for, then tell whoever listens."""
-        text = await fire(pieces)
-        self.firings[ticket] |= {"status": "done", "text": text}
+    async def work(self, ticket: str, later: Detached) -> None:
+        """Let the tool run, then tell whoever listens."""
+        try:
+            result = await later()
+            outcome = {"status": "done", "content": result.value["content"]}
+        except Error as error:
+            outcome = {"status": "failed", "reason": error.message}
+        self.firings[ticket] |= outcome
         server.notify.publish(Event.extension(self.id, ticket, self.firings[ticket]))
 
     # Over HTTP the ticket is in a header too, where a balancer can read it.
@@ -85,8 +84,9 @@ server = Server("kiln", version="1.0.0", extensions=[Tickets()])
 
 @server.tool
 async def fires(pieces: int) -> str:
-    """Fire pieces of pottery."""
-    return await fire(pieces)
+    """Fire pieces of pottery in the kiln, which takes its time."""
+    await asyncio.sleep(0.05)
+    return f"{pieces} pieces fired"
 
 
 def check() -> None:
@@ -106,7 +106,8 @@ def check() -> None:
 
     # Who does not declare it waits, and knows no tickets.
     done = ask("tools/call", name="fires", arguments={"pieces": 3})["result"]
-    assert done["content"] == [{"type": "text", "text": "3 pieces fired"}]
+    fired = [{"type": "text", "text": "3 pieces fired"}]
+    assert done["content"] == fired
     assert ask("tickets/get", ticket="x")["error"]["code"] == -32021
 
     # Who does gets a ticket, and may ask for the outcome.
@@ -116,7 +117,7 @@ def check() -> None:
         "status"
     ] == "working":
         pass
-    assert found["text"] == "3 pieces fired"
+    assert found["content"] == fired
     assert ask("tickets/get", declared, ticket="x")["error"]["message"] == "Unknown ticket"
 
     # Bad arguments never get one.
@@ -137,7 +138,7 @@ def check() -> None:
         if answer["result"]["status"] == "working":
             event = next(events)
             assert event["method"] == "notifications/tickets"
-            assert event["params"]["text"] == "5 pieces fired"
+            assert event["params"]["content"] == [{"type": "text", "text": "5 pieces fired"}]
         events.close()
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "ActorTool",
     "CallNext",
     "Context",
+    "Detached",
     "Door",
     "Event",
     "Feed",
@@ -499,6 +500,48 @@ class CallNext:
         Raises:
             Error: Awaited, if the request is refused.
             RuntimeError: If the request is over.
+        """
+
+    def detach(self, *, timeout: float | None = None) -> Detached:
+        """Give what lets everything below answer when the request has its answer already.
+
+        Args:
+            timeout: Seconds for each time; None for those of the component.
+
+        Raises:
+            RuntimeError: If the request is over.
+            ConfigurationError: If that is no time.
+        """
+
+@final
+class Detached:
+    """What goes on with a request that `CallNext.detach` was called for, whether it is over or not.
+
+    Each time it runs as a call of its own: in a place of its own among those that run, with its own
+    time, and without a way to the client. What is said is not heard, and its cancellation does not
+    arrive; whoever stops waiting stops what is below.
+    """
+
+    def __call__(
+        self,
+        values: Mapping[str, Any] | None = None,
+        /,
+        *,
+        input_responses: dict[str, Any] | None = None,
+        request_state: str | None = None,
+    ) -> Awaitable[Result]:
+        """Let everything below answer; it may be called again, and is run one after the other.
+
+        Args:
+            values: What ``context.values`` has there, beside what layers around gave.
+            input_responses: Answers to what the result before asked for, whose ``resultType`` was
+                ``input_required``, by the keys it used. None for those that came with the request.
+            request_state: What that result had as ``requestState``.
+
+        Raises:
+            Error: Awaited, if the answer is one, or there is no place or no time for it.
+            RuntimeError: On another event loop, or if four wait already.
+            ValueError: If the answers are not JSON.
         """
 
 @type_check_only

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import ConfigurationError
 
-__all__ = ["CallNext", "Extension", "Method", "Operation", "method"]
+__all__ = ["CallNext", "Detached", "Extension", "Method", "Operation", "method"]
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
     from typing import TypeAlias, TypeVar
 
-    from ._snodo import CallNext, Context, Result
+    from ._snodo import CallNext, Context, Detached, Result
     from .errors import Error
 
     JSON: TypeAlias = Mapping[str, Any]
@@ -149,7 +149,8 @@ class Extension:
                 or raises its `Error`; ``values``, a dict, is added to ``context.values`` there.
                 ``await call_next.check()`` only makes the checks before (lookup, authorization,
                 arguments): it gives None if something would be run, or the `Result` that is known
-                without, and raises the `Error` that refuses.
+                without, and raises the `Error` that refuses. ``call_next.detach()`` gives what
+                goes on after this has answered.
 
         Returns:
             What was given by ``call_next``, or a `Result` of its own: `Result.wire` for any
@@ -190,8 +191,8 @@ class Extension:
 
 
 def __getattr__(name: str) -> object:
-    if name == "CallNext":
-        from ._snodo import CallNext
+    if name in {"CallNext", "Detached"}:
+        from . import _snodo
 
-        return CallNext
+        return getattr(_snodo, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::fmt::{self, Debug};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::dialect::Dialect;
 use crate::envelope::Id;
@@ -112,6 +113,8 @@ pub struct Context {
     pub extensions: Option<Arc<Object>>,
     /// What the layers around it have given to it.
     pub carried: Option<Carried>,
+    /// The time for what is called, where it is not the component's own.
+    pub time: Option<Duration>,
 }
 
 impl Context {
@@ -138,6 +141,7 @@ impl Context {
             round: 0,
             extensions: None,
             carried: None,
+            time: None,
         }
     }
 
@@ -155,12 +159,13 @@ impl Context {
             round: 0,
             extensions: None,
             carried: None,
+            time: None,
         }
     }
 
     /// The same request, as it is once the client has answered.
     #[must_use]
-    pub(crate) fn again(&self, responses: Object, state: Option<String>) -> Self {
+    pub fn again(&self, responses: Object, state: Option<String>) -> Self {
         Self {
             dialect: self.dialect,
             id: self.id.clone(),
@@ -173,6 +178,7 @@ impl Context {
             round: self.round + 1,
             extensions: self.extensions.clone(),
             carried: self.carried.clone(),
+            time: self.time,
         }
     }
 
@@ -200,6 +206,32 @@ impl Context {
         Self {
             carried: Some(carried),
             ..self.clone()
+        }
+    }
+
+    /// What is kept when work for the request goes on after its answer: who asked, for what and with
+    /// which answers; nothing of the way it came, and no way back.
+    #[must_use]
+    pub fn detached(&self, time: Option<Duration>) -> Self {
+        let kept = [
+            meta::PROTOCOL_VERSION,
+            meta::CLIENT_INFO,
+            meta::CLIENT_CAPABILITIES,
+        ];
+        let mut said = Object::new();
+        for key in kept {
+            if let Some(value) = self.meta.get(key) {
+                said.insert(key, value.clone());
+            }
+        }
+        Self {
+            meta: said,
+            input_responses: self.input_responses.clone(),
+            request_state: self.request_state.clone(),
+            extensions: self.extensions.clone(),
+            carried: self.carried.clone(),
+            time,
+            ..self.retained()
         }
     }
 

@@ -62,7 +62,7 @@ mod _snodo {
     #[pymodule_export]
     use super::mrtr::{PyKeyRing, check_input_request, check_input_response};
     #[pymodule_export]
-    use super::next::PyNext;
+    use super::next::{PyDetached, PyNext};
     #[pymodule_export]
     use super::result::PyResultValue;
     #[pymodule_export]

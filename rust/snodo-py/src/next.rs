@@ -3,19 +3,22 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 use snodo_core::context::Carried;
 use snodo_core::error::Error;
+use snodo_core::json::{self, Json, Object};
+use snodo_core::limits::Limits;
 use snodo_server::cancel::{CancelToken, Reason};
 use snodo_server::rest::{Granted, Rest, What};
 
-use crate::convert::to_python;
+use crate::convert::{encode_plain, to_python};
 use crate::imports;
 use crate::lane::EventLoopLane;
 use crate::result::PyResultValue;
+use crate::settings::seconds;
 
 /// What layers give to whatever runs below them: `context.values`.
 pub(crate) struct Values(pub(crate) Py<PyDict>);
@@ -52,45 +55,59 @@ impl PyNext {
     }
 
     fn ask<'py>(&self, py: Python<'py>, what: What) -> PyResult<Bound<'py, PyAny>> {
-        if !self.event_loop.runs_here() {
-            let text = "call_next goes on where around() runs, on no other event loop";
-            return Err(PyRuntimeError::new_err(text));
-        }
-        let future = imports::running_loop(py)?
-            .call0()?
-            .call_method0(intern!(py, "create_future"))?;
-        let cancel = CancelToken::new();
-        let watch = Watch(cancel.clone());
-        future.call_method1(intern!(py, "add_done_callback"), (watch,))?;
-        let (event_loop, waiting) = (self.event_loop.clone(), future.clone().unbind());
-        let asked = self.rest.as_ref().is_some_and(|rest| {
-            rest.ask(what, cancel, move |granted| {
-                event_loop.post(move |event_loop| settle(waiting.bind(event_loop.py()), granted));
-            })
-        });
-        if !asked {
-            future.call_method0(intern!(py, "cancel"))?;
-            let text = "call_next goes on while around() runs, and with one thing at a time";
-            return Err(PyRuntimeError::new_err(text));
-        }
-        Ok(future)
+        ask(py, self.rest.as_ref(), &self.event_loop, what)
     }
+}
 
-    fn given(
-        &self,
-        py: Python<'_>,
-        values: Option<&Bound<'_, PyMapping>>,
-    ) -> PyResult<Option<Carried>> {
-        let Some(values) = values else {
-            return Ok(self.carried.clone());
-        };
-        let all = match Values::of(self.carried.as_ref()) {
-            Some(before) => before.0.bind(py).copy()?,
-            None => PyDict::new(py),
-        };
-        all.update(values)?;
-        Ok(Some(Carried(Arc::new(Values(all.unbind())))))
+/// What comes of it, as a future of the running loop.
+fn ask<'py>(
+    py: Python<'py>,
+    rest: Option<&Rest>,
+    event_loop: &Arc<EventLoopLane>,
+    what: What,
+) -> PyResult<Bound<'py, PyAny>> {
+    if !event_loop.runs_here() {
+        let text = "call_next goes on where around() runs, on no other event loop";
+        return Err(PyRuntimeError::new_err(text));
     }
+    let future = imports::running_loop(py)?
+        .call0()?
+        .call_method0(intern!(py, "create_future"))?;
+    let cancel = CancelToken::new();
+    let watch = Watch(cancel.clone());
+    future.call_method1(intern!(py, "add_done_callback"), (watch,))?;
+    let (event_loop, waiting) = (event_loop.clone(), future.clone().unbind());
+    let asked = rest.is_some_and(|rest| {
+        rest.ask(what, cancel, move |granted| {
+            event_loop.post(move |event_loop| settle(waiting.bind(event_loop.py()), granted));
+        })
+    });
+    if !asked {
+        future.call_method0(intern!(py, "cancel"))?;
+        return Err(over());
+    }
+    Ok(future)
+}
+
+fn over() -> PyErr {
+    PyRuntimeError::new_err("call_next goes on while around() runs, and with one thing at a time")
+}
+
+/// What is below is given these beside what layers around gave.
+fn given(
+    py: Python<'_>,
+    carried: Option<&Carried>,
+    values: Option<&Bound<'_, PyMapping>>,
+) -> PyResult<Option<Carried>> {
+    let Some(values) = values else {
+        return Ok(carried.cloned());
+    };
+    let all = match Values::of(carried) {
+        Some(before) => before.0.bind(py).copy()?,
+        None => PyDict::new(py),
+    };
+    all.update(values)?;
+    Ok(Some(Carried(Arc::new(Values(all.unbind())))))
 }
 
 #[pymethods]
@@ -101,7 +118,7 @@ impl PyNext {
         py: Python<'py>,
         values: Option<&Bound<'py, PyMapping>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let carried = self.given(py, values)?;
+        let carried = given(py, self.carried.as_ref(), values)?;
         if self.used.swap(true, Ordering::Relaxed) {
             return Err(PyRuntimeError::new_err("call_next goes on once"));
         }
@@ -110,6 +127,59 @@ impl PyNext {
 
     fn check<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.ask(py, What::Check)
+    }
+
+    #[pyo3(signature = (*, timeout=None))]
+    fn detach(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<PyDetached> {
+        let time = timeout
+            .map(|time| seconds(py, "timeout", time))
+            .transpose()?;
+        let rest = self.rest.as_ref().and_then(|rest| rest.detach(time));
+        Ok(PyDetached {
+            rest: rest.ok_or_else(over)?,
+            carried: self.carried.clone(),
+            event_loop: self.event_loop.clone(),
+        })
+    }
+}
+
+/// Goes on with the request when its layer has answered, as often as it is called.
+#[pyclass(frozen, name = "Detached", module = "snodo._snodo")]
+pub(crate) struct PyDetached {
+    rest: Rest,
+    carried: Option<Carried>,
+    event_loop: Arc<EventLoopLane>,
+}
+
+#[pymethods]
+impl PyDetached {
+    #[pyo3(signature = (values=None, /, *, input_responses=None, request_state=None))]
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        values: Option<&Bound<'py, PyMapping>>,
+        input_responses: Option<&Bound<'py, PyDict>>,
+        request_state: Option<String>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let carried = given(py, self.carried.as_ref(), values)?;
+        let what = match input_responses {
+            None => What::Run(carried),
+            Some(responses) => What::Resume(carried, object(responses)?, request_state),
+        };
+        ask(py, Some(&self.rest), &self.event_loop, what)
+    }
+}
+
+/// Answers of the client, as it sent them.
+fn object(responses: &Bound<'_, PyDict>) -> PyResult<Object> {
+    let limits = Limits::default();
+    let wrong = |why: String| PyValueError::new_err(format!("input_responses: {why}"));
+    let text =
+        encode_plain(responses, limits.result_bytes).map_err(|why| wrong(why.to_string()))?;
+    match json::parse(&text, &limits) {
+        Ok(Json::Object(responses)) => Ok(responses),
+        Ok(_) => Err(wrong("they are no object".to_owned())),
+        Err(error) => Err(wrong(error.to_string())),
     }
 }
 

@@ -13,7 +13,7 @@ use snodo_core::outcome::{Outcome, Value};
 use snodo_core::pipeline::{Answer, Verdict};
 use snodo_server::cancel::{CancelToken, Reason};
 use snodo_server::handler::Reply;
-use snodo_server::rest::{Granted, What};
+use snodo_server::rest::{Granted, Rest, What};
 use snodo_server::service::{Prepared, Service};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -65,9 +65,12 @@ async fn tool(held: &mut Held) -> Reply {
 
 /// Asks for what is below. The token says that nobody wants to know any more.
 fn ask(reply: &Reply, what: What) -> (oneshot::Receiver<Granted>, CancelToken) {
+    ask_at(reply.rest().expect("a layer"), what)
+}
+
+fn ask_at(rest: &Rest, what: What) -> (oneshot::Receiver<Granted>, CancelToken) {
     let (sender, granted) = oneshot::channel();
     let cancel = CancelToken::new();
-    let rest = reply.rest().expect("a layer");
     let asked = rest.ask(what, cancel.clone(), |granted| {
         let _ = sender.send(granted);
     });
@@ -247,4 +250,100 @@ async fn nothing_can_be_asked_of_a_layer_that_is_over() {
     outer.send(Value::Wire(b"{}".to_vec()).into());
     assert!(running.answer().await.is_some());
     assert!(!rest.ask(What::Check, CancelToken::new(), |_| {}));
+}
+
+async fn failure(granted: oneshot::Receiver<Granted>) -> String {
+    let granted = soon(granted).await.expect("an end");
+    granted.expect_err("an error").message.to_string()
+}
+
+/// A layer that has answered, and the door that it left open.
+async fn detached(
+    service: &Arc<Service>,
+    held: &mut Held,
+    time: Option<Duration>,
+) -> (Rest, oneshot::Receiver<Granted>) {
+    let running = start(service, "hold");
+    let outer = layer(held).await;
+    let rest = outer.rest().expect("a layer").detach(time);
+    let rest = rest.expect("the layer runs");
+    let (early, _) = ask_at(&rest, What::Run(None));
+    outer.send(Value::Wire(br#"{"resultType":"complete","content":[]}"#.to_vec()).into());
+    assert!(said(running.answer().await).contains(r#""content":[]"#));
+    (rest, early)
+}
+
+#[tokio::test]
+async fn what_is_detached_runs_in_a_place_of_its_own_when_the_answer_is_there() {
+    let (service, mut held) = kit::layered(limits(1, Duration::from_secs(10)), 1);
+    let (rest, first) = detached(&service, &mut held, None).await;
+    let below = tool(&mut held).await;
+    assert_eq!(service.load().running, 1);
+    let refused = start(&service, "add").answer().await.expect("an answer");
+    assert_eq!(refused.verdict, Verdict::Busy);
+    // One after the other.
+    let (second, _) = ask_at(&rest, What::Run(None));
+    below.send(text("1"));
+    result(first).await;
+    let below = tool(&mut held).await;
+    // What waits is run although nobody can ask any more.
+    drop(rest);
+    below.send(text("2"));
+    result(second).await;
+    assert_eq!(service.load().running, 0);
+}
+
+#[tokio::test]
+async fn what_is_detached_waits_for_a_place_as_others_do() {
+    let (service, mut held) = kit::layered(limits(2, Duration::from_secs(10)), 1);
+    let taken: Vec<_> = (0..2).map(|_| start(&service, "hold")).collect();
+    let (one, other) = (layer(&mut held).await, layer(&mut held).await);
+    let rest = one.rest().expect("a layer").detach(None);
+    let (granted, _) = ask_at(&rest.expect("the layer runs"), What::Run(None));
+    assert_eq!(
+        failure(granted).await,
+        "Server execution capacity exhausted"
+    );
+    for reply in [one, other] {
+        reply.send(Value::Wire(br#"{"resultType":"complete","content":[]}"#.to_vec()).into());
+    }
+    for running in taken {
+        assert!(running.answer().await.is_some());
+    }
+}
+
+#[tokio::test]
+async fn what_is_detached_has_its_own_time_and_is_stopped_by_whoever_asked() {
+    let (service, mut held) = kit::layered(limits(1, Duration::from_millis(50)), 1);
+    let (_rest, late) = detached(&service, &mut held, Some(Duration::from_millis(100))).await;
+    let below = tool(&mut held).await;
+    assert_eq!(failure(late).await, "Request execution timed out");
+    assert_eq!(below.cancelled().reason(), Some(Reason::Deadline));
+    drop(below);
+    let (rest, first) = detached(&service, &mut held, Some(Duration::from_secs(600))).await;
+    tool(&mut held).await.send(text("1"));
+    result(first).await;
+    let (_granted, cancel) = ask_at(&rest, What::Run(None));
+    let below = tool(&mut held).await;
+    cancel.cancel(Reason::Client);
+    soon(below.cancelled().stopped()).await;
+    assert_eq!(below.cancelled().reason(), Some(Reason::Client));
+}
+
+#[tokio::test]
+async fn a_request_that_is_cancelled_leaves_what_it_detached() {
+    let (service, mut held) = kit::layered(limits(1, Duration::from_secs(10)), 1);
+    let running = start(&service, "hold");
+    let outer = layer(&mut held).await;
+    let rest = outer.rest().expect("a layer").detach(None);
+    let rest = rest.expect("the layer runs");
+    // Once this is known, it has been detached.
+    let (checked, _) = ask(&outer, What::Check);
+    assert_eq!(soon(checked).await.expect("an end"), Ok(None));
+    running.cancel.cancel(Reason::Client);
+    assert!(running.answer().await.is_none());
+    drop(outer);
+    let (granted, _) = ask_at(&rest, What::Run(None));
+    tool(&mut held).await.send(text("1"));
+    result(granted).await;
 }

@@ -386,7 +386,8 @@ impl Run {
             let reply = self.reply.lock().unwrap_or_else(PoisonError::into_inner);
             reply.as_ref().is_none_or(Reply::is_cancelled)
         };
-        if cancelled && asked() {
+        // A loop that is taken back cancels what is left on it.
+        if cancelled && (asked() || !self.lane.is_attached()) {
             drop(self.take_reply());
             return Err(error); // the task is a cancelled one
         }

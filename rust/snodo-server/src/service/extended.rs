@@ -17,7 +17,7 @@ use super::running::{End, Failure, StopOnDrop, TIMED_OUT, tell_of, time_for};
 use super::{Offer, Service, Work};
 use crate::cancel::{CancelToken, Reason};
 use crate::handler::{Place, Reply};
-use crate::rest::{Granted, Rest, What, Wish};
+use crate::rest::{Asked, Detached, Granted, Rest, What, Wish};
 use crate::voice::Voice;
 
 /// What runs below a layer, and who is told of it.
@@ -43,7 +43,7 @@ impl Service {
     ///
     /// Boxed: few requests have layers, and the room of one is not to be in all.
     pub(super) fn surround<'a>(
-        &'a self,
+        self: &'a Arc<Self>,
         work: Work,
         cancel: &'a CancelToken,
         voice: Option<Voice>,
@@ -52,7 +52,7 @@ impl Service {
     }
 
     async fn surrounded(
-        &self,
+        self: &Arc<Self>,
         work: Work,
         cancel: &CancelToken,
         voice: Option<Voice>,
@@ -116,9 +116,16 @@ impl Service {
                         }
                     }
                 }
-                Some(Wish { what, cancel, done }) = wishes.recv(), if !busy => {
+                Some(asked) = wishes.recv(), if !busy => {
                     let (offer, context) = (offer.clone(), context.clone());
-                    let (place, voice) = (place.clone(), voice.clone());
+                    let Wish { what, cancel, done } = match asked {
+                        Asked::Wish(wish) => wish,
+                        Asked::Detached(detached) => {
+                            self.detach(offer, &context, layer, detached);
+                            continue;
+                        }
+                    };
+                    let (place, voice) = (Some(place.clone()), voice.clone());
                     let running = self.below(offer, context, layer, what, cancel, voice, place);
                     below = Some(Below {
                         began: Instant::now(),
@@ -135,6 +142,11 @@ impl Service {
         if cancel.reason() == Some(Reason::Client) {
             return None;
         }
+        while let Ok(asked) = wishes.try_recv() {
+            if let Asked::Detached(detached) = asked {
+                self.detach(offer.clone(), &context, layer, detached);
+            }
+        }
         let mut answer = pipeline::finish(&offer.runtime, &context, &target, &outcome);
         if raised && answer.is_failure() {
             answer.verdict = Verdict::Raised; // what the layer gives is a result like any other
@@ -143,23 +155,53 @@ impl Service {
         Some(answer)
     }
 
+    /// Runs what a layer asks for when it may have answered: until nobody can ask any more.
+    fn detach(
+        self: &Arc<Self>,
+        offer: Arc<Offer>,
+        context: &Context,
+        layer: &Layer,
+        detached: Detached,
+    ) {
+        let Detached { mut wishes, time } = detached;
+        let (service, layer) = (self.clone(), layer.clone());
+        let context = Arc::new(context.detached(time));
+        tokio::spawn(async move {
+            while let Some(asked) = wishes.recv().await {
+                let Asked::Wish(Wish { what, cancel, done }) = asked else {
+                    continue; // of these there is one for each layer
+                };
+                let (offer, context) = (offer.clone(), context.clone());
+                let came = service.below(offer, context.clone(), &layer, what, cancel, None, None);
+                match came.await {
+                    Came::Granted(granted, _) => done(granted),
+                    Came::Over(answer) => done(pipeline::passed(&context, &answer).map(Some)),
+                    Came::Unwanted => {}
+                }
+            }
+        });
+    }
+
     #[expect(
         clippy::too_many_arguments,
         reason = "all that a layer shares with what is below it"
     )]
     async fn below(
-        &self,
+        self: &Arc<Self>,
         offer: Arc<Offer>,
         context: Arc<Context>,
         layer: &Layer,
         what: What,
         cancel: CancelToken,
         voice: Option<Voice>,
-        place: Arc<OwnedSemaphorePermit>,
+        place: Option<Arc<OwnedSemaphorePermit>>,
     ) -> Came {
-        let carried = match what {
-            What::Run(carried) => carried,
-            What::Check => return self.checked(&offer, &context, layer, &cancel, &place).await,
+        let (context, carried) = match what {
+            What::Run(carried) => (context, carried),
+            What::Resume(carried, responses, state) => {
+                (Arc::new(context.again(responses, state)), carried)
+            }
+            What::Check => return self.checked(&offer, &context, layer, &cancel, place).await,
         };
         let answer = match pipeline::rest(&offer.runtime, &context, layer, carried) {
             Step::Answer(answer) => Some(answer),
@@ -168,7 +210,7 @@ impl Service {
                     offer,
                     call,
                     session: None,
-                    place: Some(place),
+                    place,
                     span: None,
                 };
                 self.run_aloud(work, cancel, voice).await
@@ -187,7 +229,7 @@ impl Service {
         context: &Arc<Context>,
         layer: &Layer,
         cancel: &CancelToken,
-        place: &Arc<OwnedSemaphorePermit>,
+        place: Option<Arc<OwnedSemaphorePermit>>,
     ) -> Came {
         let _guard = StopOnDrop(cancel);
         let mut check = pipeline::check(&offer.runtime, context, layer);
@@ -198,8 +240,7 @@ impl Service {
                 Check::Answer(answer) => return came(context, answer),
             };
             let (asker, target) = (call.context.clone(), call.target.clone());
-            let place = Some(place.clone());
-            let end = self.call(offer, call, cancel, None, Instant::now(), place);
+            let end = self.call(offer, call, cancel, None, Instant::now(), place.clone());
             match end.await {
                 End::Outcome(outcome) => {
                     let step = pipeline::proceed(&offer.runtime, &asker, target, &outcome);

@@ -47,7 +47,7 @@ impl From<Error> for Failure {
 impl Service {
     /// Call and shape: runs a prepared call to its answer. `None` when the client cancelled it: then
     /// nothing may be sent. Dropping the future cancels the call.
-    pub async fn run(&self, work: Work, cancel: CancelToken) -> Option<Answer> {
+    pub async fn run(self: &Arc<Self>, work: Work, cancel: CancelToken) -> Option<Answer> {
         match work.span {
             None => self.run_aloud(work, cancel, None).await,
             Some(_) => Box::pin(self.run_told(work, cancel, None)).await,
@@ -56,7 +56,7 @@ impl Service {
 
     /// Runs, and tells what came of it.
     async fn run_told(
-        &self,
+        self: &Arc<Self>,
         mut work: Work,
         cancel: CancelToken,
         voice: Option<Voice>,
@@ -79,7 +79,7 @@ impl Service {
     }
 
     pub(super) async fn run_aloud(
-        &self,
+        self: &Arc<Self>,
         work: Work,
         cancel: CancelToken,
         voice: Option<Voice>,
@@ -188,7 +188,8 @@ impl Service {
         arrived: Instant,
         shared: Option<Arc<OwnedSemaphorePermit>>,
     ) -> End {
-        let limit = time_for(&offer.runtime, &call.target);
+        let limit = call.context.time;
+        let limit = limit.or_else(|| time_for(&offer.runtime, &call.target));
         // Over HTTP the caller's patience counts from the request; on a pipe it is the work that
         // is bounded, however long the queue.
         let by = matches!(call.context.arrival.transport, Transport::Http)

@@ -156,6 +156,7 @@ impl Dialect for Revision {
             round: 0,
             extensions: None,
             carried: None,
+            time: None,
         };
         Ok((context, params))
     }

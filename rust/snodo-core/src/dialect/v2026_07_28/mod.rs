@@ -102,6 +102,7 @@ impl Dialect for V2026_07_28 {
             round: 0,
             extensions: None,
             carried: None,
+            time: None,
         };
         Ok((context, params))
     }
