@@ -46,7 +46,7 @@ class Counter(Actor):
 @server.lifespan
 async def lifespan() -> AsyncIterator[None]:
     """Let the counter live as long as the server."""
-    async with Counter.start(100, name=COUNTER, supervisor=Supervisor(backoff=0.05)):
+    async with Counter.start(100, name=COUNTER, supervisor=Supervisor(backoff=0.5)):
         yield
 
 
@@ -124,7 +124,8 @@ def check() -> None:
     # A crash fails whoever waits. Then there is nobody for a moment, and then a new counter.
     assert text("add", by=101) == "Actor call failed"
     assert text("get") == "Actor target unavailable"
-    time.sleep(0.5)
+    while call(server, "get")["isError"]:
+        time.sleep(0.05)
     assert call(server, "get")["structuredContent"] == {"value": 0}
 
     # From a thread of any kind the same, without a loop.

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 # Shorter names are one letter away from too many words.
 _LONG = 7
 
+# What makes another word of one: `completed` is not `complete`, nor `descriptor` `description`.
+_ENDINGS = ("s", "es", "e", "d", "ed", "er", "or", "ing", "ion")
+
 
 def misspelt(
     cls: type, base: type, known: Iterable[str], used: Container[str] = ()
@@ -34,8 +37,8 @@ def misspelt(
         if one in base.__mro__:
             continue
         for member in vars(one):
-            if member.startswith("_") or member in names or member in used:
-                continue
+            if member.startswith("_") or member in names or member in used or member.isupper():
+                continue  # in capitals it is a constant of the class
             meant = _meant(member, names)
             if meant is not None:
                 return member, meant
@@ -64,8 +67,17 @@ def _meant(member: str, known: tuple[str, ...]) -> str | None:
 
 
 def _may_be(member: str, name: str) -> bool:
-    """Tell in no time what is worth a closer look. A plural of a name is a name of its own."""
-    return member[0] == name[0] and abs(len(member) - len(name)) <= 2 and member != f"{name}s"
+    """Tell in no time what is worth a closer look. Another form of a word is a name of its own."""
+    alike = member[:1] == name[0] and abs(len(member) - len(name)) <= 2
+    return alike and not _is_form(member, name)
+
+
+def _is_form(member: str, name: str) -> bool:
+    return any(
+        member.endswith(ending)
+        and any(name == member.removesuffix(ending) + other for other in ("", *_ENDINGS))
+        for ending in _ENDINGS
+    )
 
 
 def _letters(name: str) -> str:

@@ -63,28 +63,31 @@ def _judge_async(ask: Callable[..., Any]) -> Callable[..., Any]:
 
     async def judge(phase: str, components: Sequence[Component], context: Context) -> list[Any]:
         decisions: list[Any] = [None] * len(components)
-        faults: dict[int, BaseException] = {}
+        faults: list[BaseException] = []
+        tasks: list[asyncio.Task[None]] = []
         waiting = enumerate(components)
 
         async def decide() -> None:
+            this = asyncio.current_task()
             for place, component in waiting:
-                if faults:
-                    return
                 try:
                     decisions[place] = await ask(phase, component, context)
                 except Error as refusal:
                     decisions[place] = refusal
                 except BaseException as fault:  # out of a task some would end the loop
-                    faults[place] = fault
+                    faults.append(fault)
+                    for task in tasks:
+                        task.cancel()
+                if faults or (this is not None and this.cancelling()):
+                    return  # a policy that goes on when it is stopped is asked nothing more
 
         if len(components) == 1:
             await decide()
         else:
             async with asyncio.TaskGroup() as group:
-                for _ in components[:AT_A_TIME]:
-                    group.create_task(decide())
+                tasks += [group.create_task(decide()) for _ in components[:AT_A_TIME]]
         if faults:
-            raise faults[min(faults)]
+            raise faults[0]
         return decisions
 
     return judge

@@ -97,7 +97,7 @@ def _declared(option: str, given: Any) -> tuple[str, ...]:
         raise ConfigurationError(
             f"{option}: scopes are strings; what some components need besides is said by needs="
         ) from None
-    for scope in found:
+    for scope in found or ([given] if isinstance(given, str) else ()):
         if not scope or len(scope.split()) != 1 or scope.strip() != scope:
             raise ConfigurationError(f"{option}: a scope is one word, not {scope!r}")
     return found

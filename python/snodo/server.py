@@ -196,6 +196,8 @@ class Server:
             """Say what those who look for what other libraries have may write instead."""
             from ._elsewhere import missing_member
 
+            if hasattr(type(self), name):  # a property of a subclass misses something else
+                object.__getattribute__(self, name)
             raise missing_member(name)
 
     @overload

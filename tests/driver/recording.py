@@ -112,20 +112,23 @@ class Lines:
 
     def __init__(self) -> None:
         self._talk = Talk()
-        self._rest = b""
+        self._rest = bytearray()
 
     def sent(self, data: bytes) -> None:
         """Bytes on their way to the server."""
-        *lines, self._rest = (self._rest + data).split(b"\n")
+        self._rest += data
+        if b"\n" not in data:
+            return  # a line may be very long
+        *lines, self._rest = self._rest.split(b"\n")
         for line in lines:
-            self._talk.ask(parsed(line))
+            self._talk.ask(parsed(bytes(line)))
 
     def received(self, line: bytes) -> None:
         """One line of the server."""
         message = parsed(line)
         if message is not None:  # else its reader complains
             if self._rest:
-                self._talk.ask(parsed(self._rest))  # answered before its line ended
+                self._talk.ask(parsed(bytes(self._rest)))  # answered before its line ended
             self._talk.say(message)
 
 

@@ -479,6 +479,62 @@ def test_the_shorter_deadline_wins(serve_process: Any) -> None:
     assert "timed out" in refused.value.message
 
 
+LEFT = """
+import threading
+import time
+
+from snodo import Server, ThreadActor
+from snodo.actors import actor_cast
+
+# What is built is sent by the thread that built it, before it does anything else.
+server = Server("left", version="1.0.0", threads=1)
+seen = []
+
+
+class Notes(ThreadActor):
+    def handle_cast(self, message):
+        seen.append(message)
+
+
+@server.actor_cast("slow", target="notes", input_schema={"type": "object"})
+def slow(args, context):
+    end = time.monotonic() + 20
+    while not context.cancelled and time.monotonic() < end:
+        time.sleep(0.005)
+    return f"cancelled {context.cancelled}"
+
+
+actor_cast(server, "quick", target="notes", input_schema={"type": "object"}, message="quick")
+
+
+@server.tool
+def what_was_seen() -> list[str]:
+    return seen
+
+
+@server.lifespan
+async def lifespan():
+    async with Notes.start(name="notes"):
+        yield
+"""
+
+
+def test_nothing_is_sent_for_a_caller_who_has_left(serve_process: Any) -> None:
+    session = serve_process(LEFT)
+    conversation = session.begin_call("slow")
+    time.sleep(0.1)  # that it may have begun; if it has not, nothing is built at all
+    conversation.leave()
+    session.call("what_was_seen")  # after it
+    session.call("quick")
+
+    def heard() -> list[str]:
+        found: list[str] = session.call("what_was_seen")["structuredContent"]
+        return found
+
+    wait_until(lambda: heard() != [], "the message that was sent last")
+    assert heard() == ["quick"]
+
+
 CRASH = """
 import asyncio
 

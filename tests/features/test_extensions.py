@@ -285,6 +285,14 @@ def test_a_filter_of_an_extension_needs_its_declaration(serve_process: Any) -> N
         assert listening.next()["error"]["code"] == -32602
 
 
+def test_a_filter_of_an_extension_that_declines_asks_for_nothing(serve_process: Any) -> None:
+    session = serve_process(JOBS)
+    wanted = {"notifications": {"jobIds": ["j1"], "toolsListChanged": True}}
+    with session.begin("subscriptions/listen", wanted, **declaring({"decline": True})) as listening:
+        accepted = listening.notice()["params"]["notifications"]
+        assert accepted == {"toolsListChanged": True}
+
+
 # Layers around everything, and what is below them.
 LAYERS = """
 import asyncio

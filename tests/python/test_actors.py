@@ -100,6 +100,26 @@ def test_a_name_is_held_by_one_living_actor(name: str) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("crashes", [False, True])
+def test_the_end_of_one_takes_no_name_from_the_next(name: str, crashes: bool) -> None:
+    async def main() -> None:
+        first, go = Counter.start(name=name), asyncio.Event()
+        first.tell(go)
+        if crashes:
+            first.tell(ValueError())
+        over = first.stop()
+        async with Counter.start(7, name=name):
+            go.set()
+            await over
+            assert await ActorName(name).ask(0) == 7
+
+    logging.getLogger("snodo").disabled = True
+    try:
+        asyncio.run(main())
+    finally:
+        logging.getLogger("snodo").disabled = False
+
+
 @pytest.mark.parametrize("wrong", ["", None, 3, b"name"])
 def test_a_name_is_a_string_that_is_not_empty(wrong: Any) -> None:
     with pytest.raises(snodo.ConfigurationError, match="a string that is not empty"):
@@ -599,6 +619,28 @@ def test_restarts_have_a_limit_and_come_later_each_time(
     ]
 
 
+def test_restarts_are_forgotten_in_time(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        supervisor = Supervisor(1, within=0.05, backoff=0.001)
+        crashing = Counter.start(name=name, supervisor=supervisor)
+        for _ in range(3):
+            with pytest.raises(ActorError, match="failed"):
+                await crashing.ask(ValueError())
+            await asyncio.sleep(0.1)
+            while True:
+                try:
+                    assert await crashing.ask(1) == 1
+                    break
+                except ActorError as error:
+                    assert error.reason == "unavailable"  # noqa: PT017 - until it is there
+                    await asyncio.sleep(0.001)
+        await crashing.stop()
+
+    with caplog.at_level(logging.ERROR, "snodo"):
+        asyncio.run(main())
+    assert caplog.messages == [f"actor {name!r} failed; it is started again in 0.001 s"] * 3
+
+
 @pytest.mark.parametrize("kind", [Counter, ThreadCounter])
 def test_stopping_ends_the_wait_for_a_restart(name: str, kind: Any) -> None:
     async def main() -> None:
@@ -757,7 +799,7 @@ def test_a_thousand_crashes_and_restarts_leave_nothing(grows_little: Any) -> Non
 
     logging.getLogger("snodo").disabled = True
     try:
-        grows_little(once, 1_000)
+        grows_little(once, 1_100)  # more doublings than a float holds
     finally:
         logging.getLogger("snodo").disabled = False
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
+import hmac
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -201,6 +203,21 @@ def test_a_bearer_token_is_found_or_not(header: str, principal: Any) -> None:
         assert said == principal
 
 
+def test_a_key_is_compared_with_all_whichever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[bool] = []
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append(hmac.compare_digest(one, other))
+        return compared[-1]
+
+    monkeypatch.setattr(auth, "compare_digest", compare)
+    bearer = auth.bearer({key: key for key in ("one", "two", "three")})
+    for token in ("one", "three", "none"):
+        compared.clear()
+        bearer(asked(authorization=f"Bearer {token}"))
+        assert compared == [key == token for key in ("one", "two", "three")]
+
+
 @pytest.mark.parametrize(
     ("keys", "text"),
     [
@@ -379,24 +396,43 @@ def test_a_coroutine_is_asked_about_so_many_components_at_a_time(count: int) -> 
 
 
 @pytest.mark.parametrize("fault", [ValueError, SystemExit, asyncio.CancelledError])
-def test_the_first_fault_of_a_coroutine_is_told_and_nobody_is_asked_after_it(
+def test_the_first_fault_of_a_coroutine_is_told_at_once_and_nobody_is_asked_after_it(
     fault: type[BaseException],
 ) -> None:
     begun: list[int] = []
-    failed = asyncio.Event()
 
     async def decide(place: int) -> None:
         begun.append(place)
         if place == 3:
-            failed.set()
-            raise KeyError("earlier, and further down")
-        await failed.wait()
-        if place == 1:
             raise fault("first")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise KeyError("only because it was stopped")
 
     with pytest.raises(fault):
         asyncio.run(judged(decide, 100))
     assert begun == [0, 1, 2, 3]
+
+
+def test_a_policy_that_goes_on_when_it_is_stopped_is_asked_nothing_more() -> None:
+    begun: list[int] = []
+
+    async def decide(place: int) -> None:
+        begun.append(place)
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    async def stopped() -> None:
+        asking = asyncio.create_task(judged(decide, 100))
+        while len(begun) < _policy.AT_A_TIME:
+            await asyncio.sleep(0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(asyncio.shield(asking), 10)
+
+    asyncio.run(stopped())
+    assert len(begun) == _policy.AT_A_TIME
 
 
 def test_a_call_that_ends_takes_all_that_is_asked_along() -> None:

@@ -217,6 +217,17 @@ def test_a_member_that_nobody_knows_is_missed_as_ever() -> None:
         Server("x").zzz  # noqa: B018
 
 
+def test_a_member_that_a_property_of_a_subclass_misses_is_named_itself() -> None:
+    class Shop(Server):
+        @property
+        def stock(self) -> Any:
+            return self.shelves
+
+    with pytest.raises(AttributeError, match="no attribute 'shelves'"):
+        Shop("x").stock  # noqa: B018
+    assert not hasattr(Shop("x"), "stock")
+
+
 def test_no_advice_is_of_what_there_is_here() -> None:
     from snodo._tool_spec import ToolOptions
 

@@ -70,6 +70,15 @@ def test_the_wait_for_the_next_worker_has_an_end(failures: int) -> None:
     assert place.due == 110.0
 
 
+@pytest.mark.parametrize(("lived", "wait"), [(4.9, 0.4), (5.0, 0.0)])
+def test_one_that_served_for_a_while_is_replaced_at_once(lived: float, wait: float) -> None:
+    fleet, _, _ = made()
+    place = fleet._places[0]
+    place.begun, place.failures = 100.0, 1
+    fleet._ended(place, -9, 100.0 + lived)
+    assert place.due == pytest.approx(100.0 + lived + wait)
+
+
 def test_no_second_worker_is_replaced_before_the_first_one_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

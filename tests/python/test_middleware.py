@@ -24,7 +24,17 @@ from snodo import Arg, DeclarationError, FileResource, Server, ToolError, middle
 from snodo._caching import Caching, Memory
 from snodo._kept import MOST_ENTRIES, Kept
 from snodo._layers import Place
-from snodo._limiting import MOST_GIVEN_UP, Bucket, Callers, Concurrency, Law, Rate, Running, Window
+from snodo._limiting import (
+    MOST_GIVEN_UP,
+    Bucket,
+    Callers,
+    Concurrency,
+    Law,
+    Patience,
+    Rate,
+    Running,
+    Window,
+)
 from snodo.context import _current
 from snodo.errors import Error
 from snodo.middleware import cache, concurrency, rate_limit, response_limit, retry, timeout
@@ -298,6 +308,27 @@ def test_permits_are_counted_by_key_and_all_come_back(
         for key in each:
             running._release(key)
     assert running._counts == {}
+
+
+def test_a_time_limit_that_is_left_waits_for_the_end_of_what_it_began() -> None:
+    ended: list[str] = []
+
+    async def tidies() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.01)
+            ended.append("tidied")
+
+    async def main() -> None:
+        task = asyncio.create_task(Patience(60, PLACE).late(None, {}, tidies))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended == ["tidied"]
+
+    asyncio.run(main())
 
 
 # The laws of memory

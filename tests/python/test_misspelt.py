@@ -43,7 +43,19 @@ def test_an_extension_has_no_misspelt_member(member: str, meant: str) -> None:
 
 @pytest.mark.parametrize(
     "member",
-    ["jobs", "notify", "arounds", "notifications", "result", "_version", "validate_job", "ids"],
+    [
+        *(
+            "jobs",
+            "notify",
+            "arounds",
+            "notifications",
+            "result",
+            "_version",
+            "validate_job",
+            "ids",
+        ),
+        *("negotiated", "negotiator", "subscriber", "VERSION", "METHODS"),
+    ],
 )
 def test_an_extension_may_have_members_of_its_own(member: str) -> None:
     extended(**{member: lambda self: None})
@@ -87,7 +99,13 @@ def test_a_component_has_no_misspelt_member(
 
 
 @pytest.mark.parametrize(("base", "members"), COMPONENTS)
-@pytest.mark.parametrize("member", ["names", "calls", "tile", "timeouts", "database", "_icon"])
+@pytest.mark.parametrize(
+    "member",
+    [
+        *("names", "calls", "tile", "timeouts", "database", "_icon"),
+        *("descriptor", "described", "annotated", "NAME", "TIMEOUT", "URI"),
+    ],
+)
 def test_a_component_may_have_members_of_its_own(
     base: type, members: dict[str, Any], member: str
 ) -> None:

@@ -159,6 +159,7 @@ async def late(component: auth.Component) -> str:
         ((5,), None, "scopes are strings"),
         (("a b",), None, "a scope is one word, not 'a b'"),
         (("",), None, "a scope is one word, not ''"),
+        ((), {"sell": " "}, "needs['sell']: a scope is one word, not ' '"),
         ((), {"a": 5}, "needs['a']: scopes are strings"),
         ((), {"a": ["b c"]}, "a scope is one word, not 'b c'"),
         ((), {5: "b"}, "names of components are strings"),

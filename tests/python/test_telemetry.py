@@ -272,6 +272,8 @@ async def hosted(
         b"mcp-protocol-version": b"2026-07-28",
         b"mcp-method": message["method"].encode(),
     }
+    if "name" in message["params"]:
+        headers[b"mcp-name"] = message["params"]["name"].encode()
     scope = {
         "type": "http",
         "http_version": "1.1",
@@ -612,6 +614,40 @@ def test_a_call_out_of_time_has_one_span(collected: Collected) -> None:
     sink = collected.sink
     wait(lambda: not sink._open and not sink._late and not sink._arrived)
     assert len(collected.finished(1)) == 1
+
+
+def test_a_call_that_nobody_wants_any_more_has_one_span(collected: Collected) -> None:
+    server = Server("left", instrument=[collected.sink])
+    begun = threading.Event()
+
+    @server.tool
+    async def hold() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def take(part: dict[str, Any]) -> None:
+        raise AssertionError(part)
+
+    async def leave() -> None:
+        asked = asyncio.create_task(hosted(server, call("hold"), take))
+        assert await asyncio.to_thread(begun.wait, 10)
+        asked.cancel()
+        await asyncio.wait([asked], timeout=10)
+
+    asyncio.run(leave())
+    (span,) = collected.finished(1)
+    assert span.attributes["error.type"] == "cancelled"
+
+
+def test_a_span_is_no_child_of_what_happens_to_be_current(collected: Collected) -> None:
+    said = {"span": 1, "method": "tools/list", "transport": "direct"}
+    with collected.tracer_provider.get_tracer("host").start_as_current_span("another"):
+        collected.sink("snodo.server.dispatch.start", {"system_time": 1.0}, said)
+        ended = {**said, "outcome": "ok"}
+        collected.sink("snodo.server.dispatch.stop", {"duration": 1.0}, ended)
+    span, another = collected.finished(2)
+    assert (span.name, span.parent) == ("tools/list", None)
+    assert another.name == "another"
 
 
 def test_many_calls_at_once_have_one_span_each(collected: Collected) -> None:

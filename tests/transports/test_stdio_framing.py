@@ -171,7 +171,7 @@ def test_a_huge_line_is_refused_once_and_not_held(megabytes: int) -> None:
         for _ in range(megabytes):
             server.write(block)
         server.write(b"\n" + listing("after") + b"\n")
-        message = server.read_message(20)
+        message = server.read_message(40)
         error_of(message, -32600)
         assert "id" not in message
         assert server.read_message()["id"] == "after"

@@ -213,6 +213,9 @@ impl HttpServer {
         close.send_replace(true);
         let loose = &self.endpoint.loose;
         loose.stop();
+        if let Some(fleet) = &self.endpoint.fleet {
+            fleet.links.close();
+        }
         let drained = async {
             loop {
                 tokio::select! {
@@ -304,7 +307,8 @@ impl Within {
         tokio::select! {
             Some(_) = self.connections.join_next() => {}
             (socket, _) = listener.accept() => {
-                // There are no more of them than the others have clients, which are counted there.
+                // There are no more of them than the others have clients, which are counted there, and keep
+                // for the next ones.
                 let (endpoint, closing) = (self.endpoint.clone(), self.closing.clone());
                 self.connections
                     .spawn(connection::serve(socket, From::Worker, endpoint, closing));

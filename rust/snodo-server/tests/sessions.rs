@@ -16,6 +16,7 @@ use snodo_core::subscription::{Change, Event};
 use snodo_server::cancel::Reason;
 use snodo_server::hub::Hub;
 use snodo_server::source::Opening;
+use tokio::time::timeout;
 
 const NEWEST: &str = "2025-11-25";
 const BEFORE: &str = "2025-06-18";
@@ -488,6 +489,26 @@ async fn a_source_that_never_opens_holds_up_nobody_for_long() {
     assert!(stream.is_stream());
     let watch = plain("1", "resources/subscribe", r#"{"uri":"note://a"}"#);
     assert_answered(&mut client.post(&watch).await, "1", "{}").await;
+}
+
+#[tokio::test]
+async fn what_came_together_waits_together_for_such_a_source() {
+    let never = |_, _| -> Opening { Box::pin(std::future::pending()) };
+    let server = Server::start(subscribed(Limits::default(), never));
+    let client = server.session("2025-03-26").await;
+    let stream = client.get().await;
+    assert!(stream.is_stream());
+    let messages: Vec<_> = (0..50)
+        .map(|id| {
+            let uri = format!(r#"{{"uri":"note://{id}"}}"#);
+            plain(&id.to_string(), "resources/subscribe", &uri)
+        })
+        .collect();
+    let batch = format!("[{}]", messages.join(","));
+    let answers = async { client.post(&batch).await.rest().await };
+    let answers = timeout(Duration::from_secs(25), answers).await;
+    let answers = answers.expect("about a second, and not for each");
+    assert_eq!(answers.matches(r#""result":{}"#).count(), 50, "{answers}");
 }
 
 #[tokio::test]

@@ -146,7 +146,8 @@ fn go_on(
             asked.retain(|(at, _)| {
                 let extension = &extensions.all[*at];
                 let agreed = context.agrees_on(&extension.id);
-                if let (false, Some(missing)) = (agreed, &extension.missing) {
+                let declared = agreed || is_listed(extensions, &context, *at);
+                if let (false, Some(missing)) = (declared, &extension.missing) {
                     error = Err(missing.clone());
                 }
                 agreed
@@ -174,11 +175,16 @@ fn admit(
     if context.agrees_on(&extension.id) {
         return Ok(());
     }
-    let declined = extensions.listed(context).any(|(listed, _)| listed == at);
     Err(match &extension.missing {
-        Some(missing) if !declined => missing.clone(),
+        Some(missing) if !is_listed(extensions, context, at) => missing.clone(),
         _ => Error::method_not_found(method),
     })
+}
+
+/// Whether the client declares it. Of what it declares and is not agreed on nothing is missing: the
+/// extension has declined.
+fn is_listed(extensions: Extensions<'_>, context: &Context, at: usize) -> bool {
+    extensions.listed(context).any(|(listed, _)| listed == at)
 }
 
 /// The next layer, or where the operation leads.

@@ -9,7 +9,7 @@ use http_body_util::{BodyExt, Full, Limited};
 use tokio::time::{Duration, timeout};
 
 use crate::fleet::Fleet;
-use crate::transport::handover;
+use crate::fleet::links;
 
 /// How long another process may take to tell its own. Then they are left out, this time.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -32,9 +32,7 @@ impl Fleet {
 
     async fn metrics_of(&self, worker: u8, path: &'static str) -> Option<String> {
         let request = Request::get(path).body(Full::new(Bytes::new())).ok()?;
-        let (response, _connection) = handover::exchange(&self.socket(worker), request)
-            .await
-            .ok()?;
+        let (response, _connection) = links::exchange(&self.socket(worker), request).await.ok()?;
         let text = Limited::new(response.into_body(), MOST_BYTES)
             .collect()
             .await;

@@ -4,6 +4,7 @@
 //! (`transport/handover.rs`), by sockets in a folder that nobody else may enter. What happens to one's hub
 //! happens to all (`words`), and what is counted is told as a whole (`metrics`).
 
+pub(crate) mod links;
 mod metrics;
 pub(crate) mod words;
 
@@ -11,6 +12,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::bind::BindError;
+use crate::fleet::links::Links;
 use crate::hub::Hub;
 use crate::listener::{BoundSocket, SocketFile};
 use crate::session::Key;
@@ -31,11 +33,13 @@ pub struct Worker {
 /// What a process knows of the others.
 pub(crate) struct Fleet {
     pub(crate) member: Worker,
+    pub(crate) links: Links,
 }
 
 impl Fleet {
     pub(crate) fn new(member: Worker) -> Self {
-        Self { member }
+        let links = Links::default();
+        Self { member, links }
     }
 
     /// Which other process made a key.

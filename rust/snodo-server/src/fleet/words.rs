@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 use tokio::time::{Duration, timeout};
 
 use crate::fleet::Fleet;
+use crate::fleet::links;
 use crate::hub::{Hub, Word};
-use crate::transport::handover;
 
 /// Where the others take them. Only connections of workers get there.
 pub(crate) const WORDS: &str = "/words";
@@ -89,11 +89,11 @@ fn messages(words: &[Word]) -> Vec<Vec<u8>> {
     messages
 }
 
-async fn post(socket: &Path, said: Vec<u8>) -> Result<(), handover::Failed> {
+async fn post(socket: &Path, said: Vec<u8>) -> Result<(), links::Failed> {
     let request = Request::post(WORDS)
         .body(Bytes::from(said).into())
         .expect("a legal request");
-    handover::exchange(socket, request).await.map(drop)
+    links::exchange(socket, request).await.map(drop)
 }
 
 /// Does here what another process tells of.

@@ -147,17 +147,21 @@ impl Settling {
         &self.id
     }
 
-    /// Changes the session, if there is one. Gives the answer.
-    pub async fn within(self, session: Option<&Session>) -> Answer {
-        let done = match session {
-            Some(session) => session.change(self.change).await,
-            None => true,
-        };
-        let answer = if done { self.answer } else { self.refusal };
-        if let Some(span) = self.span {
-            span.answered(&answer);
+    /// Changes the session, if there is one, at once. What this gives gives the answer.
+    pub fn within(self, session: Option<&Session>) -> impl Future<Output = Answer> + Send {
+        let changed = session.map(|session| session.change(self.change));
+        let (answer, refusal, span) = (self.answer, self.refusal, self.span);
+        async move {
+            let done = match changed {
+                Some(changed) => changed.await,
+                None => true,
+            };
+            let answer = if done { answer } else { refusal };
+            if let Some(span) = span {
+                span.answered(&answer);
+            }
+            answer
         }
-        answer
     }
 
     /// It is answered with an error of this code.

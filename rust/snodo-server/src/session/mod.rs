@@ -21,7 +21,7 @@ use snodo_core::limits::{FILTER_BYTES, FILTER_URIS, Limits, REPLAY_BYTES_TOTAL};
 use snodo_core::notice::Level;
 use snodo_core::peer::Peer;
 use snodo_core::pipeline::{Change, Reply};
-use tokio::sync::oneshot;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 pub use changes::Changes;
@@ -42,6 +42,9 @@ pub struct Session {
     running: Mutex<Running>,
     replay: Mutex<Replay>,
     ear: Mutex<Ear>,
+    /// Tells those who wait until the stream follows. They are many, and it may never: nothing is kept of
+    /// those who wait no longer.
+    following: Notify,
     used: Use,
 }
 
@@ -64,8 +67,6 @@ struct Ear {
     followed: Option<u64>,
     over: bool,
     waiting: Option<Waker>,
-    /// Those who wait until the stream follows.
-    trusting: Vec<oneshot::Sender<()>>,
 }
 
 /// What a stream that tells of changes learns of what is watched.
@@ -96,6 +97,7 @@ impl Session {
             running: Mutex::default(),
             replay: Mutex::default(),
             ear: Mutex::default(),
+            following: Notify::new(),
             used: Use::new(),
         }
     }
@@ -117,16 +119,21 @@ impl Session {
         arrival.can_ask = can_ask;
     }
 
-    /// Changes what the client may change, and gives the stream that tells of changes, if there is one,
-    /// the time to hear of what is watched now: what happens after the client has its answer is told to
-    /// it. Not for long, as a source of the application may be slow, and the stream may not be read.
-    /// False: it holds no more of it.
-    pub async fn change(&self, change: Change) -> bool {
+    /// Changes what the client may change, at once. What this gives leaves the stream that tells of
+    /// changes, if there is one, the time to hear of what is watched now: what happens after the client
+    /// has its answer is told to it. Not for long, as a source of the application may be slow, and the
+    /// stream may not be read. False: it holds no more of it.
+    pub fn change(&self, change: Change) -> impl Future<Output = bool> + Send {
         let done = self.apply(change);
-        if done && let Some(followed) = self.trust() {
-            let _ = timeout(FOLLOWING, followed).await;
+        // Before it is looked whether it is needed: it hears what happens from here on.
+        let followed = self.following.notified();
+        let lags = done && lock(&self.ear).lags();
+        async move {
+            if lags {
+                let _ = timeout(FOLLOWING, followed).await;
+            }
+            done
         }
-        done
     }
 
     fn apply(&self, change: Change) -> bool {
@@ -199,17 +206,6 @@ impl Session {
         lock(&self.ear).turn == 0
     }
 
-    /// Resolves when the stream that tells of changes hears of all that is watched; `None`: it does, or
-    /// there is no stream.
-    fn trust(&self) -> Option<oneshot::Receiver<()>> {
-        let mut ear = lock(&self.ear);
-        ear.lags().then(|| {
-            let (trusting, followed) = oneshot::channel();
-            ear.trusting.push(trusting);
-            followed
-        })
-    }
-
     /// Begins to hear of changes. Whoever heard of them before hears no more.
     fn listen(&self) -> u64 {
         let mut ear = lock(&self.ear);
@@ -240,7 +236,7 @@ impl Session {
         if ear.turn == turn {
             ear.followed = changed;
             if !ear.lags() {
-                ear.trusting = Vec::new(); // which tells them
+                self.following.notify_waiters();
             }
         }
     }

@@ -20,9 +20,11 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::fleet::links::{HELD, HELD_AT_LAST};
 use crate::transport::handover;
 use crate::transport::http::Endpoint;
 use crate::transport::socket::Socket;
+use crate::transport::vouched::VOUCHED_BYTES;
 
 /// How long a connection is still read after its last answer, so that a client which is busy
 /// sending gets to read it: closing over unread bytes makes TCP throw the answer away.
@@ -180,6 +182,8 @@ impl Life {
         let phase = self.phase.load(Relaxed);
         let allowed = match phase {
             HEAD | STREAMING if self.stalled.load(Relaxed) => limits.write_timeout,
+            HEAD if self.is_from_worker() && self.is_closing() => HELD_AT_LAST,
+            HEAD if self.is_from_worker() => HELD,
             HEAD => limits.head_timeout,
             BODY => limits.body_timeout,
             _ => {
@@ -282,7 +286,7 @@ pub(crate) async fn serve(
         .max_header_size(limits.head_bytes);
     if let From::Worker = from {
         builder
-            .max_header_size(limits.head_bytes + handover::VOUCHED_BYTES)
+            .max_header_size(limits.head_bytes + VOUCHED_BYTES)
             .max_headers(handover::MOST_HEADERS);
     }
     let mut connection = builder.serve_connection(TokioIo::new(io), service);
@@ -301,7 +305,8 @@ pub(crate) async fn serve(
             _ = stop.as_mut(), if !life.is_closing() => {
                 life.close();
                 if life.is_from_worker() {
-                    // What it hands over has been accepted. It closes by itself after the answer.
+                    // What it hands over has been accepted: it may come until this has been idle.
+                    timer.as_mut().reset(Instant::now());
                     continue;
                 }
                 if life.phase.load(Relaxed) == HEAD && !life.stalled.load(Relaxed) {

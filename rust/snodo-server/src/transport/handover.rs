@@ -3,37 +3,27 @@
 //! The worker that a client has come to admits the request: `Host` and `Origin`, identity, media types
 //! and the bounds of the body. The other one trusts it in who asks, for only workers can connect to it.
 
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use axum::body::Body as Stream;
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{
-    CONNECTION, CONTENT_LENGTH, EXPECT, HeaderName, HeaderValue, TE, TRAILER, TRANSFER_ENCODING,
-    UPGRADE,
+    CONNECTION, CONTENT_LENGTH, EXPECT, HeaderName, TE, TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http::request::Parts;
 use http::{HeaderMap, Request, Response, StatusCode};
-use http_body::{Frame, SizeHint};
+use http_body::{Body as _, Frame, SizeHint};
 use http_body_util::Full;
 use hyper::body::Incoming as Received;
-use hyper::client::conn::http1;
-use hyper_util::rt::TokioIo;
 use snodo_core::error::Error;
-use snodo_core::json::{self, Json, Object};
-use snodo_core::limits::Limits;
 use snodo_core::pipeline::{Verdict, refuse};
-use tokio::net::UnixStream;
-use tokio::task::JoinSet;
 use tokio::time::{Duration, sleep, timeout};
 
-use crate::authenticate::Principal;
-use crate::fleet::words;
+use crate::fleet::links::{Failed, Link, connect, connected, exchange, sent};
+use crate::fleet::{Fleet, words};
 use crate::service::TIMED_OUT;
 use crate::session::Key;
 use crate::transport::body::Incoming;
@@ -42,9 +32,7 @@ use crate::transport::http::{Endpoint, HEALTH};
 use crate::transport::identity::principal;
 use crate::transport::response::{Body, CLOSING, empty, incomplete, respond};
 use crate::transport::sessions::gone;
-
-/// Bytes that what is vouched for may add to a head.
-pub(crate) const VOUCHED_BYTES: usize = 64 << 10;
+use crate::transport::vouched::Vouched;
 
 /// Headers of a request that is handed over: as many as hyper takes of a client, and what is added here.
 pub(crate) const MOST_HEADERS: usize = 100 + 8;
@@ -53,8 +41,6 @@ pub(crate) const MOST_HEADERS: usize = 100 + 8;
 /// A call may take long; a process that cannot say this much will never answer.
 const LOOK: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(10);
-
-const VOUCHED: HeaderName = HeaderName::from_static("snodo-vouched");
 
 /// Headers that are of one connection, not of the message (RFC 9110, 7.6.1).
 const OF_CONNECTION: [HeaderName; 7] = [
@@ -66,54 +52,6 @@ const OF_CONNECTION: [HeaderName; 7] = [
     TRANSFER_ENCODING,
     UPGRADE,
 ];
-
-/// What the worker that admitted a request says of it.
-#[derive(Debug, Clone)]
-pub(crate) struct Vouched {
-    pub(crate) principal: Option<Json>,
-    pub(crate) peer: Option<SocketAddr>,
-}
-
-impl Vouched {
-    /// Takes it from the headers of a request that a worker hands over to where it is looked for.
-    pub(super) fn unpack(head: &mut Parts) {
-        let vouched = head.headers.remove(VOUCHED);
-        if let Some(vouched) = vouched.and_then(|value| Self::read(&value)) {
-            if let Some(principal) = vouched.principal.clone() {
-                head.extensions.insert(Principal(principal));
-            }
-            head.extensions.insert(vouched);
-        }
-    }
-
-    fn write(&self) -> HeaderValue {
-        let mut said = Object::new();
-        if let Some(principal) = &self.principal {
-            said.insert("principal", principal.clone());
-        }
-        if let Some(peer) = self.peer {
-            said.insert("peer", Json::String(peer.to_string()));
-        }
-        let text = STANDARD.encode(said.to_vec());
-        HeaderValue::try_from(text).expect("base64 is legal in a header")
-    }
-
-    fn read(value: &HeaderValue) -> Option<Self> {
-        let limits = Limits {
-            json_depth: snodo_core::limits::MAX_JSON_DEPTH,
-            ..Limits::default()
-        };
-        let text = STANDARD.decode(value.as_bytes()).ok()?;
-        let Ok(Json::Object(mut said)) = json::parse(&text, &limits) else {
-            return None;
-        };
-        let peer = said.get("peer").and_then(Json::as_str);
-        Some(Self {
-            peer: peer.and_then(|peer| peer.parse().ok()),
-            principal: said.take("principal"),
-        })
-    }
-}
 
 impl Endpoint {
     /// Which other worker has what is kept under this key. What was handed over is not passed on again.
@@ -156,16 +94,20 @@ impl Endpoint {
             principal: principal(&head.extensions),
             peer: life.peer(),
         };
-        head.headers.insert(VOUCHED, vouched.write());
+        vouched.pack(&mut head.headers);
         head.version = http::Version::HTTP_11;
         let request = Request::from_parts(head, Full::new(body));
-        match watched(fleet.socket(worker), request).await {
-            Ok((response, connection)) => {
+        let mut watch: Watch = Box::pin(hung(fleet.socket(worker)));
+        match watched(fleet, worker, request, &mut watch).await {
+            Ok((response, link)) => {
                 let (mut head, body) = response.into_parts();
                 strip(&mut head.headers);
                 let passed = Passed {
                     body,
-                    _connection: connection,
+                    link: Some(link),
+                    watch,
+                    worker,
+                    fleet: fleet.clone(),
                     _streaming: life.stream(),
                 };
                 Response::from_parts(head, Body::Stream(Stream::new(passed)))
@@ -188,39 +130,46 @@ impl Endpoint {
     }
 }
 
-/// Why another worker did not answer.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Failed {
-    /// It is not there, or ended before it could.
-    Gone,
-    /// There is no room for another connection.
-    Full,
-    /// It does not answer anything.
-    Hung,
-}
+/// The other worker has not told all of its answer.
+#[derive(Debug, thiserror::Error)]
+#[error("the worker that answers has ended or hangs")]
+struct Cut;
 
-/// Sends a request to another worker. The connection is open as long as the second part of what this
-/// gives, and goes with this future: so the other one knows that the client is gone.
-pub(crate) async fn exchange(
-    socket: &Path,
-    request: Request<Full<Bytes>>,
-) -> Result<(Response<Received>, JoinSet<Failed>), Failed> {
-    ask(socket, request, std::future::pending()).await
-}
+/// Waits until a worker hangs.
+type Watch = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The same, as long as the other worker lives.
+/// Sends a request to another worker, on a connection that is kept if there is one, and as long as that worker
+/// lives. The connection goes with this future: so the other one knows that the client is gone.
 async fn watched(
-    socket: PathBuf,
-    request: Request<Full<Bytes>>,
-) -> Result<(Response<Received>, JoinSet<Failed>), Failed> {
-    let answer = ask(&socket, request, hung(socket.clone())).await;
-    match answer {
-        // It has closed the connection, for want of something. Its sessions are gone with it, not before.
-        Err(Failed::Gone) => match connect(&socket).await {
-            Ok(_) => Err(Failed::Full),
-            Err(failed) => Err(failed),
-        },
-        answer => answer,
+    fleet: &Fleet,
+    worker: u8,
+    mut request: Request<Full<Bytes>>,
+    watch: &mut Watch,
+) -> Result<(Response<Received>, Link), Failed> {
+    let socket = fleet.socket(worker);
+    loop {
+        let (link, kept) = match fleet.links.take(worker) {
+            Some(link) => (link, true),
+            None => (connected(&socket).await?, false),
+        };
+        let answer = tokio::select! {
+            biased;
+            answer = sent(link, request) => answer,
+            () = &mut *watch => return Err(Failed::Hung),
+        };
+        match answer {
+            Ok(answer) => return Ok(answer),
+            // The other end had closed it before anything was sent.
+            Err(Some(unsent)) if kept => request = unsent,
+            // It has closed the connection, for want of something. Its sessions are gone with it, not
+            // before.
+            Err(_) => {
+                return Err(match connect(&socket).await {
+                    Ok(_) => Failed::Full,
+                    Err(failed) => failed,
+                });
+            }
+        }
     }
 }
 
@@ -236,44 +185,6 @@ async fn hung(socket: PathBuf) {
     }
 }
 
-async fn connect(socket: &Path) -> Result<UnixStream, Failed> {
-    use std::io::ErrorKind::{ConnectionRefused, NotFound};
-    UnixStream::connect(socket)
-        .await
-        .map_err(|error| match error.kind() {
-            ConnectionRefused | NotFound => Failed::Gone,
-            _ => Failed::Full,
-        })
-}
-
-/// `given_up` ends the connection, whenever it comes.
-async fn ask(
-    socket: &Path,
-    mut request: Request<Full<Bytes>>,
-    given_up: impl Future<Output = ()> + Send + 'static,
-) -> Result<(Response<Received>, JoinSet<Failed>), Failed> {
-    let stream = connect(socket).await?;
-    let headers = request.headers_mut();
-    headers.insert(CONNECTION, HeaderValue::from_static("close"));
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
-        .await
-        .map_err(|_| Failed::Gone)?;
-    let mut connections = JoinSet::new();
-    connections.spawn(async move {
-        tokio::select! {
-            _ = connection => Failed::Gone,
-            () = given_up => Failed::Hung,
-        }
-    });
-    match sender.send_request(request).await {
-        Ok(response) => Ok((response, connections)),
-        Err(_) => Err(match connections.join_next().await {
-            Some(Ok(failed)) => failed,
-            _ => Failed::Gone,
-        }),
-    }
-}
-
 fn strip(headers: &mut HeaderMap) {
     for name in OF_CONNECTION {
         headers.remove(name);
@@ -283,19 +194,51 @@ fn strip(headers: &mut HeaderMap) {
 /// The body of another worker's answer.
 struct Passed {
     body: Received,
-    _connection: JoinSet<Failed>,
+    /// `None` once it is kept for others.
+    link: Option<Link>,
+    watch: Watch,
+    worker: u8,
+    fleet: Arc<Fleet>,
     _streaming: Streaming,
+}
+
+impl Passed {
+    /// All of it is here.
+    fn end(&mut self) {
+        if let Some(link) = self.link.take() {
+            self.fleet.links.put(self.worker, link);
+        }
+    }
+}
+
+impl Drop for Passed {
+    fn drop(&mut self) {
+        if self.body.is_end_stream() {
+            self.end();
+        }
+    }
 }
 
 impl http_body::Body for Passed {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = Cut;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+    ) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        match frame {
+            Poll::Ready(None) => self.end(),
+            Poll::Pending
+                if self.link.is_some() && self.watch.as_mut().poll(context).is_ready() =>
+            {
+                self.link = None;
+                return Poll::Ready(Some(Err(Cut)));
+            }
+            _ => {}
+        }
+        frame.map(|frame| frame.map(|frame| frame.map_err(|_| Cut)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -309,44 +252,164 @@ impl http_body::Body for Passed {
 
 #[cfg(test)]
 mod tests {
+    use std::future::ready;
+    use std::path::Path;
+
+    use http_body_util::BodyExt;
+    use hyper::service::service_fn;
+    use hyper_util::rt::TokioIo;
     use tokio::net::UnixListener;
+    use tokio::task::JoinSet;
 
     use super::*;
+    use crate::fleet::Worker;
+    use crate::fleet::links::{IDLE, MOST};
 
-    #[test]
-    fn what_is_vouched_for_is_read_as_it_was_written() {
-        let deep = json::parse(
-            r#"{"sub":"Ada \u007f é","n":[1,2.5,null]}"#.as_bytes(),
-            &Limits::default(),
-        );
-        for (principal, peer) in [
-            (None, None),
-            (Some(Json::String("ada".to_owned())), Some("127.0.0.1:80")),
-            (Some(deep.expect("JSON")), Some("[::1]:65535")),
-        ] {
-            let peer = peer.map(|peer| peer.parse().expect("an address"));
-            let written = Vouched { principal, peer };
-            let read = Vouched::read(&written.write()).expect("as written");
-            assert_eq!(
-                (read.principal, read.peer),
-                (written.principal, written.peer)
-            );
+    fn fleet(folder: &Path) -> Arc<Fleet> {
+        Arc::new(Fleet::new(Worker {
+            index: 0,
+            count: 2,
+            folder: folder.to_owned(),
+            hub: None,
+        }))
+    }
+
+    /// A folder for sockets, which is gone with this.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let name = format!("snodo-{name}-{}", std::process::id());
+            let folder = std::env::temp_dir().join(name);
+            let _ = std::fs::remove_dir_all(&folder);
+            std::fs::create_dir(&folder).expect("a folder");
+            Self(folder)
         }
-        for junk in ["", "e30", "bm90IEpTT04=", "W10="] {
-            assert!(Vouched::read(&HeaderValue::from_static(junk)).is_none());
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
         }
+    }
+
+    /// A worker that answers with which of its connections it was asked on.
+    fn worker(folder: &Path) -> JoinSet<()> {
+        let socket = folder.join("1");
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            let mut connections = JoinSet::new();
+            for number in 0_u32.. {
+                let (stream, _) = listener.accept().await.expect("a connection");
+                let answer = service_fn(move |_: Request<Received>| {
+                    let body = Full::new(Bytes::from(number.to_string()));
+                    ready(Ok::<_, std::convert::Infallible>(Response::new(body)))
+                });
+                let served = hyper::server::conn::http1::Builder::new()
+                    .serve_connection(TokioIo::new(stream), answer);
+                connections.spawn(async move {
+                    let _ = served.await;
+                });
+            }
+        });
+        tasks
+    }
+
+    fn streaming() -> Streaming {
+        Arc::new(Life::hosted(None, 0)).stream()
+    }
+
+    /// A request, and its answer before it has been read.
+    async fn begun(fleet: &Arc<Fleet>) -> Result<Passed, Failed> {
+        let request = Request::get("/mcp").body(Full::default()).expect("legal");
+        let mut watch: Watch = Box::pin(hung(fleet.socket(1)));
+        let (response, link) = watched(fleet, 1, request, &mut watch).await?;
+        Ok(Passed {
+            body: response.into_body(),
+            link: Some(link),
+            watch,
+            worker: 1,
+            fleet: fleet.clone(),
+            _streaming: streaming(),
+        })
+    }
+
+    /// Which connection answers.
+    async fn number(fleet: &Arc<Fleet>) -> String {
+        let passed = begun(fleet).await.expect("an answer");
+        let body = passed.collect().await.expect("all of it").to_bytes();
+        String::from_utf8(body.to_vec()).expect("digits")
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_used_again_once_all_is_answered() {
+        let folder = Folder::new("links");
+        let fleet = fleet(&folder.0);
+        let mut before = worker(&folder.0);
+        assert_eq!(number(&fleet).await, "0");
+        assert_eq!(number(&fleet).await, "0");
+        // One that is not read to its end is of no use to others, and ends.
+        drop(begun(&fleet).await.expect("an answer"));
+        assert_eq!(number(&fleet).await, "1");
+        let both = (begun(&fleet).await, begun(&fleet).await);
+        let (Ok(one), Ok(other)) = both else {
+            panic!("answers")
+        };
+        one.collect().await.expect("all of it");
+        other.collect().await.expect("all of it");
+        assert_eq!(number(&fleet).await, "2", "the one used last");
+        // In the place of the worker another one answers, or none.
+        before.shutdown().await;
+        let mut after = worker(&folder.0);
+        assert_eq!(number(&fleet).await, "0");
+        after.shutdown().await;
+        std::fs::remove_file(fleet.socket(1)).expect("it is there");
+        let answer = begun(&fleet).await.map(drop);
+        assert!(matches!(answer, Err(Failed::Gone)), "{answer:?}");
+    }
+
+    #[tokio::test]
+    async fn so_many_connections_are_kept_and_none_for_long() {
+        let folder = Folder::new("idle");
+        let fleet = fleet(&folder.0);
+        let _worker = worker(&folder.0);
+        let mut all = Vec::new();
+        for _ in 0..MOST + 8 {
+            all.push(begun(&fleet).await.expect("an answer"));
+        }
+        for passed in all {
+            passed.collect().await.expect("all of it");
+        }
+        let mut kept = Vec::new();
+        while let Some(link) = fleet.links.take(1) {
+            kept.push(link);
+        }
+        assert!(!kept.is_empty() && kept.len() <= MOST, "{}", kept.len());
+        assert!(fleet.links.take(0).is_none(), "to another");
+        tokio::time::pause();
+        fleet.links.put(1, kept.pop().expect("one"));
+        tokio::time::advance(IDLE).await;
+        assert!(fleet.links.take(1).is_none());
+        fleet.links.put(1, kept.pop().expect("one"));
+        fleet.links.close();
+        fleet.links.put(1, kept.pop().expect("one"));
+        assert!(fleet.links.take(1).is_none());
     }
 
     async fn asked(socket: &Path) -> Option<Failed> {
         let request = Request::get("/mcp").body(Full::default());
-        let answer = watched(socket.to_owned(), request.expect("legal")).await;
+        let fleet = fleet(socket.parent().expect("a folder"));
+        let mut watch: Watch = Box::pin(hung(fleet.socket(1)));
+        let answer = watched(&fleet, 1, request.expect("legal"), &mut watch).await;
         answer.err()
     }
 
     #[tokio::test(start_paused = true)]
     async fn only_a_worker_that_is_not_there_is_gone() {
-        let socket = std::env::temp_dir().join(format!("snodo-peer-{}", std::process::id()));
-        let _ = std::fs::remove_file(&socket);
+        let folder = Folder::new("peer");
+        let socket = folder.0.join("1");
         assert!(matches!(asked(&socket).await, Some(Failed::Gone)));
 
         let listener = UnixListener::bind(&socket).expect("a socket");
@@ -366,6 +429,5 @@ mod tests {
 
         drop(listener);
         assert!(matches!(asked(&socket).await, Some(Failed::Gone)));
-        let _ = std::fs::remove_file(&socket);
     }
 }

@@ -25,7 +25,6 @@ use crate::session::Sessions;
 use crate::telemetry::Event;
 use crate::transport::body::{self, Incoming, Incomplete};
 use crate::transport::connection::{LastWords, Life};
-use crate::transport::handover::Vouched;
 use crate::transport::headers::HttpHeaders;
 use crate::transport::hosted::Outside;
 use crate::transport::identity::{arrival, principal};
@@ -39,6 +38,7 @@ use crate::transport::scopes::{Scope, Scoped, Scopes};
 use crate::transport::scrape::METRICS;
 use crate::transport::sessions::{Caller, gone};
 use crate::transport::sse::{self, First};
+use crate::transport::vouched::Vouched;
 use crate::transport::{cors, media};
 
 /// Where a process says that it lives.

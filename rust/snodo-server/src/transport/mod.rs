@@ -24,6 +24,7 @@ mod sessions;
 pub(crate) mod socket;
 mod sse;
 mod stdio;
+pub(crate) mod vouched;
 
 pub use hosted::{Head, Hosted, HostedOptions, Outlet, Part, Piece};
 pub use origin::BadEntry;

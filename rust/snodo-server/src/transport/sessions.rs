@@ -3,6 +3,7 @@
 //! MCP 2025-11-25, Streamable HTTP. A session is for what needs one (questions to the client, changes,
 //! the log level); a client that does not send its id is served all the same.
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use futures_util::StreamExt;
@@ -77,6 +78,9 @@ impl Caller {
         }
     }
 }
+
+/// The answer to one of several messages, if there is one.
+type Answering<'a> = Pin<Box<dyn Future<Output = Option<Answer>> + Send + 'a>>;
 
 impl Endpoint {
     /// Whose message it is, which is written on it. `can_ask`: its response can be a stream.
@@ -207,7 +211,7 @@ impl Endpoint {
         // One array says nothing before its end.
         arrival.can_ask = false;
         let mut answers = Vec::new();
-        let mut running = FuturesUnordered::new();
+        let mut running = FuturesUnordered::<Answering<'_>>::new();
         for message in messages {
             match self.service.prepare(&message, arrival.clone()) {
                 Prepared::Answer(answer) | Prepared::Open { answer, .. } => {
@@ -222,11 +226,14 @@ impl Endpoint {
                         None => work,
                     };
                     let speech = self.service.clone().converse(work, token);
-                    running.push(Kept::new(speech, cancellable, self.loose.clone()).answer());
+                    let kept = Kept::new(speech, cancellable, self.loose.clone());
+                    running.push(Box::pin(kept.answer()));
                 }
                 Prepared::Listen(listen) => answers.push(self.service.deaf(listen).body),
                 Prepared::Settle(settling) => {
-                    answers.push(settling.within(session.as_deref()).await.body);
+                    // Changes take hold in their order; what they wait for, they wait for together.
+                    let changed = settling.within(session.as_deref());
+                    running.push(Box::pin(async { Some(changed.await) }));
                 }
                 Prepared::Reply(reply) => {
                     if let Some(session) = &session {
