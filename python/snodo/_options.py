@@ -243,14 +243,6 @@ def refuse_mixture(uds: object, host: str, port: int) -> None:
         raise ConfigurationError("uds takes the place of host and port: give one of them")
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Ask whether a name like this one was meant; empty if none is like it."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, list(known), 1)
-    return f"did you mean {near[0]!r}?" if near else ""
-
-
 def checked_protocols(value: Any) -> tuple[str, ...]:
     """Check revisions; newest first."""
     if value is None:
