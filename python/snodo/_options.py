@@ -54,6 +54,12 @@ class Cache:
         """Hash both parts."""
         return hash((self.ttl_ms, self.scope))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it be copied."""
+        from functools import partial
+
+        return partial(Cache, ttl_ms=self.ttl_ms, scope=self.scope), ()
+
     def __repr__(self) -> str:
         """Show as written."""
         return f"Cache(ttl_ms={self.ttl_ms}, scope={self.scope!r})"
