@@ -17,22 +17,6 @@ UNSET: Any = ...
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What the declaration of a tool says beside the function."""
-
-    name: Any = None
-    title: Any = None
-    description: Any = UNSET
-    annotations: Any = None
-    icons: Any = None
-    metadata: Any = None
-    input_schema: Any = None
-    output_schema: Any = UNSET
-    timeout: Any = None
-    middleware: Any = None
-
-
-@dataclass(frozen=True, slots=True)
 class Site:
     """Where a declaration stands, so that every refusal can say so."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, get_origin
 
 from . import _hints
+from ._misspelt import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -191,15 +192,11 @@ _CLASSES = {
 
 def meant(name: str, elsewhere: Mapping[str, str], known: Iterable[str]) -> str:
     """Say what to do instead of an option that there is not; empty if nobody knows."""
-    from ._options import nearest
-
     return elsewhere.get(name) or nearest(name, known)
 
 
 def renamed(maker: str, unknown: str, known: Iterable[str]) -> str:
     """Say what an option of middleware is called here."""
-    from ._options import nearest
-
     here = MIDDLEWARE_OPTIONS.get(maker, {}).get(unknown)
     meant = f"did you mean {here!r}?" if here else nearest(unknown, known)
     return f"{meant}{' ' if meant else ''}there are {', '.join(known)}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ._options import count, nearest, seconds
+from ._misspelt import nearest
+from ._options import count, seconds
 from .errors import ConfigurationError
 
 TYPE_CHECKING = False

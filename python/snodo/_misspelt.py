@@ -1,7 +1,7 @@
-"""Members of the application's classes that look like ones which mean something, and are not.
+"""Names that look like ones which mean something, and are not.
 
-What is misspelt does nothing, and nobody would hear of it. Only what can hardly be meant otherwise
-is found: whoever derives from a class may add members of their own.
+A misspelt member of the application's class does nothing, and nobody would hear of it. Only what
+can hardly be meant otherwise is found: whoever derives from a class may add members of their own.
 """
 
 from __future__ import annotations
@@ -43,6 +43,14 @@ def misspelt(
             if meant is not None:
                 return member, meant
     return None
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Ask whether a name like this one was meant; empty if none is like it."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(known), 1)
+    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def _meant(member: str, known: tuple[str, ...]) -> str | None:

@@ -54,6 +54,12 @@ class Cache:
         """Hash both parts."""
         return hash((self.ttl_ms, self.scope))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it be copied."""
+        from functools import partial
+
+        return partial(Cache, ttl_ms=self.ttl_ms, scope=self.scope), ()
+
     def __repr__(self) -> str:
         """Show as written."""
         return f"Cache(ttl_ms={self.ttl_ms}, scope={self.scope!r})"
@@ -241,14 +247,6 @@ def refuse_mixture(uds: object, host: str, port: int) -> None:
     """
     if uds is not None and (host, port) != ("127.0.0.1", 8000):
         raise ConfigurationError("uds takes the place of host and port: give one of them")
-
-
-def nearest(name: str, known: Iterable[str]) -> str:
-    """Ask whether a name like this one was meant; empty if none is like it."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, list(known), 1)
-    return f"did you mean {near[0]!r}?" if near else ""
 
 
 def checked_protocols(value: Any) -> tuple[str, ...]:

@@ -381,7 +381,7 @@ def _contents(
     if mime_type is not None:
         entry["mimeType"] = mime_type
     if data is not None:
-        from .results import encoded
+        from ._content import encoded
 
         entry["blob"] = encoded(data, "data")[0]
         return dumps([entry]), len(bytes(data))
@@ -409,7 +409,7 @@ def _one(data: bytes, mime_type: str | None) -> Any:
     if isinstance(shaped, str):
         entry["text"] = shaped
     else:
-        from .results import encoded
+        from ._content import encoded
 
         entry["blob"] = encoded(shaped, "data")[0]
     return Result.resource_read([entry])

@@ -292,7 +292,7 @@ def _checked_size(value: Any, template: str | None, site: Site) -> int | None:
 def _checked_annotations(value: Any, site: Site) -> Schema:
     if value is None:
         return {}
-    from .results import annotations_of
+    from ._content import annotations_of
 
     try:
         return annotations_of(value)

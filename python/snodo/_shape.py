@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ._answer import InputRequest
+from ._content import encoded
 from ._encode import block, is_content, presents
 from ._snodo import Result
-from .results import Message, encoded
+from .results import Message
 
 Shape = Callable[[Any], Any]
 

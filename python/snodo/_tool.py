@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, ClassVar
 
-    from ._definition import Options
     from ._signature import ToolSpec
     from ._snodo import Context
+    from ._tool_spec import ToolOptions
 
 
 class Tool:
@@ -63,17 +63,19 @@ class Tool:
         frame = sys._getframe(1)
         site = site_of_class(cls, Tool, "call", "arguments", frame, abstract=abstract)
         if site is not None:
-            from ._declaration import class_spec
+            from ._tool_spec import tool_class_spec
 
-            class_spec(unbound(cls, "call"), parts(cls), site)
+            tool_class_spec(unbound(cls, "call"), parts(cls), site)
 
 
-def parts(tool: Any) -> Options:
+def parts(tool: Any) -> ToolOptions:
     """Read the parts of a definition off a class or an object."""
     from . import _class_form
-    from ._definition import Options
+    from ._tool_spec import ToolOptions
 
-    return Options(**{"input_schema": {"type": "object"}, **_class_form.parts(tool, Options)})
+    return ToolOptions(
+        **{"input_schema": {"type": "object"}, **_class_form.parts(tool, ToolOptions)}
+    )
 
 
 def registered(tool: Any) -> ToolSpec:
@@ -84,9 +86,9 @@ def registered(tool: Any) -> ToolSpec:
         DeclarationError: If a part is wrong.
     """
     from ._class_form import site_of_object
-    from ._declaration import class_spec
+    from ._tool_spec import tool_class_spec
 
     site = site_of_object(tool, "tool", "must return a non-empty string name")
     if not callable(getattr(tool, "call", None)):
         raise ConfigurationError(f"tool {type(tool).__qualname__} does not export call")
-    return class_spec(tool.call, parts(tool), site)
+    return tool_class_spec(tool.call, parts(tool), site)

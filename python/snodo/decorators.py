@@ -232,10 +232,9 @@ def declare(
 def spec_maker(kind: str) -> tuple[Any, Callable[..., Any]]:
     """Give the options a kind has, and what makes its spec of a function."""
     if kind == "tool":
-        from ._declaration import function_spec
-        from ._definition import Options
+        from ._tool_spec import ToolOptions, tool_spec
 
-        return Options, function_spec
+        return ToolOptions, tool_spec
     if kind == "resource":
         from ._resource_spec import ResourceOptions, resource_spec
 

@@ -263,9 +263,15 @@ class DeclarationError(ValueError):
         super().__init__(f"{text} → {advice}" if advice else text)
         self.where = where
         self.component = component
+        self._label = label
         self.path = path
         self.reason = reason
         self.advice = advice
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Survive pickling with all parts."""
+        parts = (self.where, self.component, self._label, self.path, self.reason, self.advice)
+        return type(self), parts, self.__dict__
 
 
 class ConfigurationError(ValueError):

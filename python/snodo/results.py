@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from . import _content, _media
+
 __all__ = ["Audio", "EmbeddedResource", "Image", "Message", "ResourceLink", "Text"]
 
 TYPE_CHECKING = False
@@ -26,9 +28,9 @@ class _Content:
         metadata: Mapping[str, Any] | None,
     ) -> None:
         if annotations is not None:
-            block["annotations"] = annotations_of(annotations)
+            block["annotations"] = _content.annotations_of(annotations)
         if metadata is not None:
-            block["_meta"] = _metadata(metadata)
+            block["_meta"] = _content.checked_metadata(metadata)
         object.__setattr__(self, "_block", block)
 
     def block(self) -> dict[str, Any]:
@@ -92,7 +94,7 @@ class Text(_Content):
         Raises:
             TypeError: If it is not a string.
         """
-        self._keep({"type": "text", "text": _string(text, "text")}, annotations, metadata)
+        self._keep({"type": "text", "text": _content.string(text, "text")}, annotations, metadata)
 
     @property
     def text(self) -> str:
@@ -135,10 +137,10 @@ class _Media(_Content):
             name = os.fspath(path)
             with open(name, "rb") as file:
                 data = file.read()
-        text, head = encoded(data, "data")
+        text, head = _content.encoded(data, "data")
         if mime_type is None:
-            mime_type = _told(head, name, self._kind)
-        mime_type = _string(mime_type, "mime_type")
+            mime_type = _media.told(head, name, self._kind)
+        mime_type = _content.string(mime_type, "mime_type")
         if not mime_type.startswith(f"{self._kind}/"):
             raise ValueError(f"mime_type of {type(self).__name__} must start with {self._kind}/")
         block = {"type": self._kind, "data": text, "mimeType": mime_type}
@@ -198,14 +200,14 @@ class EmbeddedResource(_Content):
         if (text is not None) + (blob is not None) + (json is not ...) != 1:
             raise TypeError("EmbeddedResource takes either text or blob, or json")
         if json is not ...:
-            text, mime_type = _compact(json), mime_type or "application/json"
-        resource: dict[str, Any] = {"uri": _uri(uri)}
+            text, mime_type = _content.compact(json), mime_type or "application/json"
+        resource: dict[str, Any] = {"uri": _content.absolute_uri(uri)}
         if mime_type is not None:
-            resource["mimeType"] = _string(mime_type, "mime_type")
+            resource["mimeType"] = _content.string(mime_type, "mime_type")
         if text is not None:
-            resource["text"] = _string(text, "text")
+            resource["text"] = _content.string(text, "text")
         else:
-            resource["blob"] = encoded(blob, "blob")[0]
+            resource["blob"] = _content.encoded(blob, "blob")[0]
         self._keep({"type": "resource", "resource": resource}, annotations, metadata)
 
     @property
@@ -238,15 +240,15 @@ class ResourceLink(_Content):
             TypeError: If a part is of a wrong type.
             ValueError: If the URI is not absolute or the size negative.
         """
-        block: dict[str, Any] = {"type": "resource_link", "uri": _uri(uri)}
-        block["name"] = _string(name, "name")
+        block: dict[str, Any] = {"type": "resource_link", "uri": _content.absolute_uri(uri)}
+        block["name"] = _content.string(name, "name")
         for key, option, value in (
             ("title", "title", title),
             ("description", "description", description),
             ("mimeType", "mime_type", mime_type),
         ):
             if value is not None:
-                block[key] = _string(value, option)
+                block[key] = _content.string(value, option)
         if size is not None:
             if type(size) is not int:
                 raise TypeError("size must be an int")
@@ -254,7 +256,7 @@ class ResourceLink(_Content):
                 raise ValueError("size must not be negative")
             block["size"] = size
         if icons is not None:
-            block["icons"] = [_json(icon, "icons") for icon in icons]
+            block["icons"] = [_content.json_object(icon, "icons") for icon in icons]
         self._keep(block, annotations, metadata)
 
     @property
@@ -358,111 +360,3 @@ def _restored_message(role: str, content: dict[str, Any]) -> Message:
     object.__setattr__(value, "role", role)
     object.__setattr__(value, "_content", content)
     return value
-
-
-def _string(value: object, part: str) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"{part} must be a string, not {type(value).__name__}")
-    return str.__str__(value)
-
-
-def _uri(value: object) -> str:
-    from ._definition import is_absolute
-
-    text = _string(value, "uri")
-    if not is_absolute(text):
-        raise ValueError("uri must be absolute: a scheme, a colon and more, without spaces")
-    return text
-
-
-def encoded(value: object, part: str) -> tuple[str, bytes]:
-    """Give base64 text, and the first bytes it stands for."""
-    import binascii
-
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        raw = bytes(value)
-        return binascii.b2a_base64(raw, newline=False).decode("ascii"), raw[:16]
-    text = _string(value, part)
-    try:
-        return text, binascii.a2b_base64(text, strict_mode=True)[:16]
-    except ValueError:
-        raise ValueError(f"{part} is text that is not base64; pass bytes") from None
-
-
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-    (b"BM", "image/bmp"),
-    (b"ID3", "audio/mpeg"),
-    (b"\xff\xfb", "audio/mpeg"),
-    (b"OggS", "audio/ogg"),
-    (b"fLaC", "audio/flac"),
-)
-
-
-def _told(head: bytes, name: str | None, kind: str) -> str:
-    if head[:4] == b"RIFF":
-        found = {b"WEBP": "image/webp", b"WAVE": "audio/wav"}.get(head[8:12])
-    else:
-        found = next((mime for start, mime in _SIGNATURES if head.startswith(start)), None)
-    if found is None and name is not None:
-        import mimetypes
-
-        found = mimetypes.guess_type(name)[0]
-    if found is None:
-        raise ValueError(f'mime_type cannot be told from the data: write mime_type="{kind}/..."')
-    return found
-
-
-def annotations_of(value: object) -> dict[str, Any]:
-    """Check annotations and give their copy."""
-    found = _json(value, "annotations")
-    audience = found.get("audience")
-    if audience is not None and not (
-        isinstance(audience, list) and all(who in ("user", "assistant") for who in audience)
-    ):
-        raise ValueError('annotations.audience must be a list of "user" and "assistant"')
-    priority = found.get("priority")
-    if priority is not None and (
-        isinstance(priority, bool)
-        or not isinstance(priority, (int, float))
-        or not 0 <= priority <= 1
-    ):
-        raise ValueError("annotations.priority must be a number from 0 to 1")
-    if not isinstance(found.get("lastModified", ""), str):
-        raise TypeError("annotations.lastModified must be a string")
-    return found
-
-
-def _metadata(value: object) -> dict[str, Any]:
-    from ._definition import is_meta_key
-
-    found = _json(value, "metadata")
-    for key in found:
-        if not is_meta_key(key):
-            raise ValueError(f"metadata key {key!r} does not follow the grammar of _meta keys")
-    return found
-
-
-def _compact(value: object) -> str:
-    from ._definition import dumps
-    from ._encode import EncodeError, to_json
-
-    try:
-        return dumps(to_json(value)).decode()
-    except EncodeError as error:
-        raise ValueError(f"json is not JSON: {error}") from None
-
-
-def _json(value: object, part: str) -> dict[str, Any]:
-    from collections.abc import Mapping
-
-    from ._encode import EncodeError, to_json
-
-    if not isinstance(value, Mapping):
-        raise TypeError(f"{part} must be a dict, not {type(value).__name__}")
-    try:
-        return dict(to_json(dict(value), strict=True))
-    except EncodeError as error:
-        raise ValueError(f"{part} is not JSON: {error}") from None

@@ -371,7 +371,8 @@ async def judged(decide: Callable[[int], Awaitable[Any]], count: int) -> Any:
 
     judge, is_async, _ = _policy.checked(policy)
     assert is_async
-    return await asyncio.wait_for(judge("discovery", list(range(count)), None), 10)
+    async with asyncio.timeout(10):
+        return await judge("discovery", list(range(count)), None)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 31, 32, 33, 100])

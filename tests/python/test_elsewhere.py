@@ -229,13 +229,13 @@ def test_a_member_that_a_property_of_a_subclass_misses_is_named_itself() -> None
 
 
 def test_no_advice_is_of_what_there_is_here() -> None:
-    from snodo._definition import Options
+    from snodo._tool_spec import ToolOptions
 
     assert not _elsewhere.SERVER_OPTIONS.keys() & Server.__init__.__kwdefaults__.keys()
     for serve in (Server.run, Server.serve, Server.asgi):
         assert not _elsewhere.SERVING_OPTIONS.keys() & inspect.signature(serve).parameters.keys()
     assert not [name for name in _elsewhere.SERVER_MEMBERS if name in dir(Server)]
-    assert not _elsewhere.COMPONENT_OPTIONS.keys() & Options.__dataclass_fields__.keys()
+    assert not _elsewhere.COMPONENT_OPTIONS.keys() & ToolOptions.__dataclass_fields__.keys()
     assert _elsewhere.MIDDLEWARE_OPTIONS.keys() == MAKERS.keys()
     for name, make in MAKERS.items():
         there = inspect.signature(make).parameters.keys()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from snodo import Cancelled, Declined, Error, ToolError
+from snodo import Cancelled, DeclarationError, Declined, Error, ToolError
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,14 @@ def test_declined_is_a_tool_error_with_words_of_its_own() -> None:
     error = pickle.loads(pickle.dumps(Declined("cancel", "Not today")))
     assert (error.action, error.message) == ("cancel", "Not today")
     assert isinstance(error, ToolError)
+
+
+@pytest.mark.parametrize("label", ["parameter", ""])
+def test_a_declaration_error_comes_whole_from_another_process(label: str) -> None:
+    error = DeclarationError("a.py:1", "tool 'a'", label, "b", "is wrong", "mend it")
+    error.keyword = "format"
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), vars(again)) == (str(error), vars(error))
 
 
 def test_cancelled_is_not_caught_by_accident() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
+import pickle
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
@@ -205,6 +207,12 @@ def test_a_source_may_give_any_asynchronous_iterator() -> None:
 def test_a_wrong_cache_policy_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigurationError):
         Cache(**options)
+
+
+def test_a_cache_policy_is_copied_as_any_value() -> None:
+    cache = Cache(ttl_ms=5, scope="public")
+    for again in (copy.copy(cache), copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
+        assert again == cache
 
 
 def test_nothing_is_added_to_a_server_in_use() -> None:

@@ -113,7 +113,8 @@ fn sent<'a>(headers: &'a dyn Headers, key: &str) -> Option<Cow<'a, str>> {
         Header::Repeated if key != TRACEPARENT => {
             let all = headers.all();
             let parts = all.iter().filter(|(name, _)| name == key);
-            let parts: Vec<_> = parts.map(|(_, value)| value.trim()).collect();
+            let parts = parts.map(|(_, value)| value.trim());
+            let parts: Vec<_> = parts.filter(|part| !part.is_empty()).collect();
             Some(Cow::Owned(parts.join(",")))
         }
         Header::Missing | Header::Repeated => None,
@@ -427,7 +428,7 @@ mod tests {
         for (states, read) in [
             (&["a=1"][..], Some("a=1")),
             (&["a=1, b@c=2", " d=3 "], Some("a=1, b@c=2,d=3")),
-            (&["a=1", "", "b=2"], Some("a=1,,b=2")),
+            (&["a=1", " ", "b=2", ""], Some("a=1,b=2")),
             (&["a=1", "a=2"], None),
             (&["a=1", "\u{e9}"], None),
             (&[&long, &longer, "a=1"], None),
@@ -441,6 +442,7 @@ mod tests {
             assert_eq!(trace.tracestate.as_deref(), read, "{states:?}");
         }
         let mut headers = vec![("baggage".to_owned(), b"a=1".to_vec()); 2];
+        headers.insert(1, ("baggage".to_owned(), Vec::new()));
         let meta = Object::new();
         let baggage = Trace::read(&meta, Some(&headers)).baggage;
         assert_eq!(baggage.as_deref(), Some("a=1,a=1"));

@@ -492,6 +492,31 @@ async fn a_source_that_never_opens_holds_up_nobody_for_long() {
 }
 
 #[tokio::test]
+async fn what_has_ended_is_heard_again_by_whoever_asks_again() {
+    let (server, _held, hub) = start();
+    let client = server.session(NEWEST).await;
+    let mut stream = client.get().await;
+    let watch = plain("1", "resources/subscribe", r#"{"uri":"note://a"}"#);
+    assert_answered(&mut client.post(&watch).await, "1", "{}").await;
+    hub.complete();
+    let heard = async {
+        // The stream may not have noticed yet.
+        while hub
+            .publish(event(Change::Resource("note://a".to_owned())))
+            .matched
+            == 0
+        {
+            assert_answered(&mut client.post(&watch).await, "1", "{}").await;
+        }
+    };
+    timeout(Duration::from_secs(25), heard)
+        .await
+        .expect("heard");
+    let told = stream.event().await;
+    assert!(told.data().contains(r#""uri":"note://a""#), "{told:?}");
+}
+
+#[tokio::test]
 async fn what_came_together_waits_together_for_such_a_source() {
     let never = |_, _| -> Opening { Box::pin(std::future::pending()) };
     let server = Server::start(subscribed(Limits::default(), never));

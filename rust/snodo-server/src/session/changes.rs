@@ -47,6 +47,8 @@ struct Resource {
     ear: Ear,
     /// Whether nobody is to be asked again before it is heard.
     vetted: bool,
+    /// The change with which the client said last that it watches it.
+    as_of: u64,
 }
 
 enum Ear {
@@ -140,12 +142,14 @@ impl Changes {
     fn follow(&mut self, watched: Vec<Watched>) {
         let runtime = self.service.runtime();
         let mut before = std::mem::take(&mut self.resources);
-        for Watched { uri, vetted } in watched {
-            let ear = match before.remove(&uri) {
+        for Watched { uri, vetted, as_of } in watched {
+            // One that has failed or ended is opened anew for a client that asks for it again.
+            let stays = |it: &Resource| it.as_of == as_of || !matches!(it.ear, Ear::Deaf);
+            let ear = match before.remove(&uri).filter(stays) {
                 Some(resource) => resource.ear,
                 None => self.ear(self.standing.watching(&runtime, &uri)),
             };
-            self.resources.insert(uri, Resource { ear, vetted });
+            self.resources.insert(uri, Resource { ear, vetted, as_of });
         }
         for resource in before.into_values() {
             resource.ear.close(End::Cancelled);

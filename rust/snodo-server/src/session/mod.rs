@@ -84,6 +84,8 @@ pub(crate) struct Watched {
     uri: Arc<str>,
     /// Whether nobody is to be asked again before it is heard.
     vetted: bool,
+    /// The change with which that was said last.
+    as_of: u64,
 }
 
 impl Session {
@@ -141,8 +143,9 @@ impl Session {
             Change::LogLevel(level) => *lock(&self.log_level) = Some(level),
             Change::Watch { uri, vetted } => {
                 let mut ear = lock(&self.ear);
+                let as_of = ear.changed + 1;
                 if let Some(watched) = ear.watched.iter_mut().find(|it| *it.uri == *uri) {
-                    watched.vetted = vetted;
+                    (watched.vetted, watched.as_of) = (vetted, as_of);
                 } else {
                     let bytes: usize = ear.watched.iter().map(|it| it.uri.len()).sum();
                     if ear.watched.len() >= FILTER_URIS || bytes + uri.len() > FILTER_BYTES {
@@ -151,6 +154,7 @@ impl Session {
                     ear.watched.push(Watched {
                         uri: uri.into(),
                         vetted,
+                        as_of,
                     });
                 }
                 ear.change();

@@ -184,11 +184,12 @@ impl Replay {
     }
 
     /// Begins to read after an event. Whoever read before reads no more, and is given to be told so.
-    /// `None`: there is no such stream any more, or nothing left of it, so that a client which comes
-    /// back for the answer to a request that it cancelled does not do so for ever.
+    /// `None`: there is no such stream any more, or no such event has come, so that nobody is sent away for
+    /// a reader who hears nothing; or nothing is left of it, so that a client which comes back for the
+    /// answer to a request that it cancelled does not do so for ever.
     pub(crate) fn read(&mut self, after: EventId) -> Option<(u64, Option<Waker>)> {
         let track = self.track(after.stream)?;
-        if track.over && after.place.saturating_add(1) >= track.next {
+        if after.place >= track.next || (track.over && after.place + 1 == track.next) {
             return None;
         }
         track.reader += 1;
@@ -204,7 +205,7 @@ impl Replay {
             return Poll::Ready(Found::Over);
         }
         let first = track.next - track.events.len() as u64;
-        let place = (after.place.saturating_add(1)).max(first);
+        let place = after.place.saturating_add(1).max(first);
         let at = usize::try_from(place - first).unwrap_or(usize::MAX);
         if let Some(message) = track.events.get(at) {
             let stream = after.stream;
@@ -363,7 +364,9 @@ mod tests {
         let all = vec!["1-1 a".to_owned(), "1-2 b".to_owned()];
         assert_eq!(rest(&mut replay, "1-0"), (all.clone(), false));
         assert_eq!(rest(&mut replay, "1-1"), (all[1..].to_vec(), false));
-        assert_eq!(rest(&mut replay, "1-9"), (Vec::new(), false));
+        assert_eq!(rest(&mut replay, "1-2"), (Vec::new(), false));
+        let ahead = format!("1-{}", u64::MAX);
+        assert!(!is_there(&mut replay, "1-3") && !is_there(&mut replay, &ahead));
         replay.end(one);
         assert_eq!(rest(&mut replay, "1-0"), (all, true));
         assert!(is_there(&mut replay, "1-1"));

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
 from . import _callable
 from ._definition import (
     UNSET,
-    Options,
     Schema,
     Site,
     checked_annotations,
@@ -27,8 +27,24 @@ from ._signature import ToolSpec
 from ._subject import adapted, checked_middleware, raw, read_call, read_subject
 
 
-def function_spec(
-    function: Any, options: Options, frame: FrameType, *, method: bool = False
+@dataclass(frozen=True, slots=True)
+class ToolOptions:
+    """What the declaration of a tool says beside the function."""
+
+    name: Any = None
+    title: Any = None
+    description: Any = UNSET
+    annotations: Any = None
+    icons: Any = None
+    metadata: Any = None
+    input_schema: Any = None
+    output_schema: Any = UNSET
+    timeout: Any = None
+    middleware: Any = None
+
+
+def tool_spec(
+    function: Any, options: ToolOptions, frame: FrameType, *, method: bool = False
 ) -> ToolSpec:
     """Give the spec of a tool made from a callable.
 
@@ -84,7 +100,7 @@ def function_spec(
     )
 
 
-def class_spec(call: Any, options: Options, site: Site) -> ToolSpec:
+def tool_class_spec(call: Any, options: ToolOptions, site: Site) -> ToolSpec:
     """Give the spec of a tool written as a class; ``call`` takes arguments and context.
 
     Raises:
@@ -120,7 +136,7 @@ def class_spec(call: Any, options: Options, site: Site) -> ToolSpec:
     )
 
 
-def _rest(options: Options, site: Site) -> Schema:
+def _rest(options: ToolOptions, site: Site) -> Schema:
     return {
         "annotations": checked_annotations(options.annotations, site),
         "icons": checked_icons(options.icons, site),
