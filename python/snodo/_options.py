@@ -76,6 +76,17 @@ def text(option: str, value: Any) -> str:
     return str.__str__(value)
 
 
+def checked_version(value: Any) -> str:
+    """Check a version; what reads like a sentence stands where others take instructions."""
+    version = text("version", value)
+    if len(version.split()) > 1 and not any(map(str.isdigit, version)):
+        raise ConfigurationError(
+            "Server version is a sentence without a number: write instructions=... for what the"
+            " model reads"
+        )
+    return version
+
+
 def count(option: str, value: Any) -> int:
     """Check an int above zero."""
     if type(value) is not int or not 0 < value < 1 << 53:

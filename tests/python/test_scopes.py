@@ -129,6 +129,33 @@ def test_what_is_no_scope_lets_nobody_in(said: Any) -> None:
     assert ask(server, everything, "tools/list")["code"] == -32603
 
 
+@pytest.mark.parametrize("said", ["reader writer", ["reader", "writer"]])
+def test_metadata_may_say_scope_as_a_principal_may(said: Any) -> None:
+    server = Server("x", authorize=auth.require_scopes())
+    server.tool(name="a", metadata={"scope": said})(lambda: "ran")
+    assert tools(server, {"scope": "reader"}) == []
+    assert ask(server, {"scope": "reader"}, "tools/call", name="a")["code"] == -32003
+    assert tools(server, {"scope": "reader writer"}) == ["a"]
+
+
+def test_metadata_with_both_names_lets_nobody_in() -> None:
+    server = Server("x", authorize=auth.require_scopes())
+    server.tool(name="a", metadata={"scope": "reader", "scopes": "writer"})(lambda: "ran")
+    everything = {"scopes": ["reader", "writer"]}
+    assert ask(server, everything, "tools/call", name="a")["code"] == -32603
+    assert ask(server, everything, "tools/list")["code"] == -32603
+
+
+def test_needs_of_what_there_is_not_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    server = shop(auth.require_scopes(needs={"browse": "a", "brwse": "a", "sel": "b"}))
+    tools(server, None)
+    tools(server, None)
+    assert [record.getMessage().split(",")[0] for record in caplog.records] == [
+        "require_scopes: needs names 'brwse'",
+        "require_scopes: needs names 'sel'",
+    ]
+
+
 def test_a_policy_of_ones_own_may_go_on() -> None:
     scoped = auth.require_scopes()
 
