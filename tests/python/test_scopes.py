@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from snodo import ConfigurationError, Context, Error, Server, auth
+from snodo import ConfigurationError, Context, DeclarationError, Error, Server, auth
 
 PREFIX = "io.modelcontextprotocol/"
 META = {PREFIX + "protocolVersion": "2026-07-28", PREFIX + "clientCapabilities": {}}
@@ -200,3 +200,26 @@ def test_what_cannot_be_needed_is_refused(scopes: Any, needs: Any, text: str) ->
     with pytest.raises(ConfigurationError) as raised:
         auth.require_scopes(*scopes, needs=needs)
     assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"authorize": auth.require_scopes}, "authorize has require_scopes uncalled: write auth"),
+        ({"authenticate": auth.require_scopes}, "uncalled: write authorize=auth.require_scopes()"),
+        ({"authenticate": auth.bearer}, "bearer uncalled: write authenticate=auth.bearer({...})"),
+        ({"authenticate": auth.api_key}, "write authenticate=auth.api_key({...})"),
+    ],
+)
+def test_what_was_to_be_called_is_refused(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Server("x", **options)
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize("layer", [auth.require_scopes, auth.require_scopes("admin")])
+def test_a_policy_is_no_middleware(layer: Any) -> None:
+    with pytest.raises(DeclarationError) as raised:
+        Server("x", middleware=[layer])
+    assert raised.value.reason == "is a policy"
+    assert raised.value.advice == "write Server(authorize=auth.require_scopes(...))"
