@@ -446,6 +446,47 @@ def test_the_handler_alone_gives_what_a_client_gets() -> None:
     asyncio.run(main())
 
 
+def test_an_actor_refuses_by_its_reply_and_keeps_what_it_has() -> None:
+    server = Server("stock")
+
+    class Stock(snodo.ThreadActor):
+        left = 5
+
+        def handle_call(self, n: int) -> int | None:
+            if n > self.left:
+                return None
+            self.left -= n
+            return self.left
+
+    server.actor_call(
+        "hold",
+        target="stock to hold",
+        input_schema={"type": "object", "properties": {"n": {"type": "integer"}}},
+        message=lambda arguments: arguments["n"],
+        encode_reply=lambda left: {"refused": "Sold out"} if left is None else {"left": left},
+    )
+
+    @server.tool
+    async def take(n: int) -> int:
+        left: int | None = await snodo.ActorName("stock to hold").ask(n)
+        if left is None:
+            raise snodo.ToolError("Sold out")
+        return left
+
+    def called(tool: str, n: int) -> dict[str, Any]:
+        answer = server.handle(request("tools/call", {"name": tool, "arguments": {"n": n}}))
+        assert answer is not None
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    with Stock.start(name="stock to hold"):
+        assert called("hold", 2)["structuredContent"] == {"left": 3}
+        assert called("hold", 9)["structuredContent"] == {"refused": "Sold out"}
+        refused = called("take", 9)
+        assert (refused["isError"], refused["content"][0]["text"]) == (True, "Sold out")
+        assert called("take", 2)["structuredContent"] == 1
+
+
 def test_a_failure_is_raised_through_the_layers_as_of_any_function() -> None:
     reasons: list[str] = []
     built: list[int] = []

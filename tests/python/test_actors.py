@@ -506,7 +506,16 @@ def test_an_actor_may_stop_itself(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [KeyError("secret"), SystemExit(1), asyncio.CancelledError(), KeyboardInterrupt()]
+    "error",
+    [
+        KeyError("secret"),
+        SystemExit(1),
+        asyncio.CancelledError(),
+        KeyboardInterrupt(),
+        # A handler refuses by its reply.
+        snodo.ToolError("secret"),
+        snodo.Error.authorization(-32003, "secret"),
+    ],
 )
 @pytest.mark.parametrize("kind", [Counter, ThreadCounter])
 def test_a_crash_fails_everybody_and_frees_the_name(
