@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +48,13 @@ def called(server: Server, options: argparse.Namespace) -> tuple[JSON, str]:
 
 
 _MISSING_CAPABILITY = -32021
+_REFUSED = -32003
 
 
 def refusal(error: RefusedError, options: argparse.Namespace) -> str:
     """Say what an error means to whoever typed the call."""
+    if error.code == _REFUSED and "SNODO_PRINCIPAL" not in os.environ:
+        return f"{error}: SNODO_PRINCIPAL in the environment says who calls"
     if error.code != _MISSING_CAPABILITY or not isinstance(error.data, dict):
         return str(error)
     needed = ", ".join(error.data.get("requiredCapabilities", {}))

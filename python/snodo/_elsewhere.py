@@ -114,6 +114,10 @@ SERVER_MEMBERS = {
 COMPONENT_OPTIONS = {
     "tags": "say it in metadata={...}",
     "auth": "write Server(authorize=auth.require_scopes()) and metadata={'scopes': ...}",
+    **dict.fromkeys(
+        ("scopes", "scope"),
+        "write Server(authorize=auth.require_scopes()) and metadata={'scopes': ...}",
+    ),
     "enabled": "`with server.changes() as changes:` adds and removes",
     "exclude_args": "a parameter with Depends is no argument",
     "dependencies": "write Depends in the signature",
@@ -130,6 +134,7 @@ MIDDLEWARE_OPTIONS = {
     "rate_limit": {
         **dict.fromkeys(("per", "period", "interval", "seconds", "window_seconds"), "window"),
         **dict.fromkeys(("rate", "calls", "max_requests", "max_calls", "requests"), "limit"),
+        "max_requests_per_second": "limit",
         **dict.fromkeys(("burst_capacity", "capacity"), "burst"),
         **dict.fromkeys(("key_func", "get_client_id", "by"), "key"),
         "algorithm": "method",

@@ -257,8 +257,11 @@ def refuse_strange(method: str, unknown: Iterable[str], of: Callable[..., Any]) 
 
 def wrong_transport(transport: object) -> ConfigurationError:
     """Say which transports there are, and which one was meant."""
-    meant = transport in ("streamable-http", "streamable_http", "sse")
-    advice = ': write "http"' if meant else ""
+    advice = {
+        "streamable-http": ': write "http"',
+        "streamable_http": ': write "http"',
+        "sse": ': write run("http", legacy_sse=True)',
+    }.get(str(transport), "")
     return ConfigurationError(f'Server transport must be "stdio" or "http"{advice}')
 
 

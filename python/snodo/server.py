@@ -200,6 +200,10 @@ class Server:
                 object.__getattribute__(self, name)
             raise missing_member(name)
 
+        def __call__(self, *_given: object, **_options: object) -> Never:
+            """Say to a host of ASGI applications, or to who mounts this in one, what is one."""
+            raise TypeError("'snodo.Server' object is no ASGI application: write server.asgi()")
+
     @overload
     def tool(self, function: F, /) -> F: ...
     @overload

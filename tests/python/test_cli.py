@@ -833,6 +833,19 @@ def test_call_is_made_as_who_the_environment_says(run: Run, write: Write, form: 
     assert "snodo: error -32603" in nobody.stderr
 
 
+def test_call_of_what_is_guarded_says_where_the_caller_comes_from(run: Run, write: Write) -> None:
+    policy = "authorize=auth.require_scopes('shop')"
+    source = GREETER.replace('"greeter",', f'"greeter", {policy},')
+    write("app.py", source.replace("import Server", "import Server, auth"))
+    said = run("call", "app.py", "greet", "name=Ada").stderr
+    assert said.endswith(": SNODO_PRINCIPAL in the environment says who calls\n")
+    refused = run("call", "app.py", "greet", "name=Ada", env={"SNODO_PRINCIPAL": "eve"})
+    assert "-32003" in refused.stderr
+    assert "SNODO_PRINCIPAL" not in refused.stderr
+    ada = {"SNODO_PRINCIPAL": '{"scope": "shop"}'}
+    assert run("call", "app.py", "greet", "name=Ada", env=ada).stdout == "Hello, Ada!\n"
+
+
 def test_access_lines_of_several_processes_say_whose_they_are() -> None:
     import logging
 

@@ -126,6 +126,7 @@ MAKERS = {name: getattr(middleware, name) for name in middleware.__all__}
     [
         ("rate_limit", "per", "did you mean 'window'?"),
         ("rate_limit", "max_requests", "did you mean 'limit'?"),
+        ("rate_limit", "max_requests_per_second", "did you mean 'limit'?"),
         ("rate_limit", "windw", "did you mean 'window'?"),
         ("rate_limit", "zzz", "there are limit, window, max_keys, key, method, burst, clock"),
         ("timeout", "after", "did you mean 'seconds'? there are seconds"),

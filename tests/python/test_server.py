@@ -344,7 +344,10 @@ def test_an_option_that_there_is_not_is_refused_with_what_was_meant(
     assert advice in str(caught.value)
 
 
-@pytest.mark.parametrize(("option", "advice"), [("meta", "'metadata'"), ("tags", "metadata={...}")])
+@pytest.mark.parametrize(
+    ("option", "advice"),
+    [("meta", "'metadata'"), ("tags", "metadata={...}"), ("scopes", "require_scopes()")],
+)
 def test_an_option_of_a_tool_is_refused_with_what_was_meant(option: str, advice: str) -> None:
     options: dict[str, Any] = {option: None}
     with pytest.raises(DeclarationError) as caught:
@@ -355,3 +358,12 @@ def test_an_option_of_a_tool_is_refused_with_what_was_meant(option: str, advice:
 def test_the_transport_has_a_shorter_name_than_in_the_specification() -> None:
     with pytest.raises(ConfigurationError, match='write "http"'):
         Server("shop").run("streamable-http")  # type: ignore[arg-type]
+    with pytest.raises(ConfigurationError, match=r'write run\("http", legacy_sse=True\)'):
+        Server("shop").run("sse")  # type: ignore[arg-type]
+
+
+def test_a_server_is_no_asgi_application_and_says_what_is() -> None:
+    server: Any = Server("shop")
+    for given in ((), ({},), ({}, None, None)):
+        with pytest.raises(TypeError, match=r"write server\.asgi\(\)"):
+            server(*given)
