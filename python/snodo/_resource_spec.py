@@ -195,10 +195,15 @@ def checked_address(
     if _template.is_template(text):
         reason = None if own_matcher else _template.refusal(text)
         if reason is not None:
+            import re
+
+            slashes = re.search(r"\{(\w+)(\*|:path)\}", text)  # as FastMCP and FastAPI have it
             raise site.refuse(
                 "uri",
                 f'resource template "{text}" is not supported: {reason}',
-                "see the shapes of templates in the documentation",
+                f"write {{+{slashes[1]}}} for what may have slashes in it"
+                if slashes
+                else "see the shapes of templates in the documentation",
             )
         return None, text
     if not is_absolute(text):

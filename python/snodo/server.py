@@ -496,6 +496,11 @@ class Server:
                 use.
             DeclarationError: If it is a context manager that is not async.
         """
+        if hasattr(manager, "router"):  # FastAPI or Starlette, which calls its lifespan with itself
+            raise ConfigurationError(
+                "Server lifespan takes a function, not the application that this is mounted in:"
+                " write lifespan=server.asgi().lifespan there"
+            )
         self._offering.refuse_frozen()
         if self._lifespan is not None:
             raise ConfigurationError("Server lifespan is already set")

@@ -213,6 +213,24 @@ def test_a_member_that_a_server_has_not_is_missed_with_advice(member: str) -> No
     assert not hasattr(Server("x"), member)
 
 
+def test_the_host_is_no_lifespan() -> None:
+    class Host:
+        router = None
+
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None: ...
+
+    server: Any = Server("x")
+    with pytest.raises(ConfigurationError, match=r"write lifespan=server\.asgi\(\)\.lifespan"):
+        server.lifespan(Host())
+
+
+@pytest.mark.parametrize("text", ["x://files/{rest*}", "x://files/{rest:path}"])
+def test_what_may_have_slashes_is_written_otherwise(text: str) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        Server("x").resource(text, name="files")(lambda rest: rest)
+    assert caught.value.advice == "write {+rest} for what may have slashes in it"
+
+
 def test_a_member_that_nobody_knows_is_missed_as_ever() -> None:
     with pytest.raises(AttributeError, match=r"^'snodo.Server' object has no attribute 'zzz'$"):
         Server("x").zzz  # noqa: B018
