@@ -779,6 +779,28 @@ async fn at_shutdown_what_runs_is_answered_and_the_rest_is_told() {
 }
 
 #[tokio::test]
+async fn who_has_just_connected_may_still_ask() {
+    let mut server = Server::with(Limits::default());
+    let mut running = server.connect().await;
+    running.send(post("hold")).await;
+    let (_, reply) = server.held.next().await;
+    let mut young = server.connect().await;
+    // It has been accepted: the server answers in the order it accepts.
+    assert_eq!(server.exchange(post("add")).await.status, 200);
+    server.shut_down();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    young.send(post("add")).await;
+    let last = young.response().await;
+    assert_eq!(
+        (last.status, last.header("connection")),
+        (200, Some("close"))
+    );
+    reply.send(Value::Text("done".to_owned()).into());
+    running.response().await;
+    server.ended().await;
+}
+
+#[tokio::test]
 async fn a_drain_has_an_end() {
     let mut server = Server::with(Limits {
         drain_timeout: SHORT,

@@ -12,6 +12,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderValue;
+use http::header::CONNECTION;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -33,6 +35,10 @@ const LINGER: Duration = Duration::from_secs(2);
 /// How often it is looked whether a client that waits for an answer is still there. hyper notices by
 /// itself when the socket closes, but not behind bytes that it has no use for yet.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// How young a connection may be that is still awaited when the server stops: its first request is on
+/// its way.
+const YOUNG: Duration = Duration::from_millis(500);
 
 /// Who opened a connection.
 #[derive(Debug, Clone, Copy)]
@@ -177,6 +183,14 @@ impl Life {
         u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(UNKNOWN - 1)
     }
 
+    /// Whether it has just been opened, and nothing has come yet.
+    fn is_young(&self) -> bool {
+        let nothing_came = self.phase.load(Relaxed) == HEAD
+            && self.since.load(Relaxed) == 0
+            && self.heard.load(Relaxed) == 0;
+        nothing_came && self.opened.elapsed() < YOUNG
+    }
+
     /// Whether the current phase has lasted too long, and if not, when to look again.
     fn check(&self, limits: &Limits) -> Check {
         let phase = self.phase.load(Relaxed);
@@ -184,6 +198,7 @@ impl Life {
             HEAD | STREAMING if self.stalled.load(Relaxed) => limits.write_timeout,
             HEAD if self.is_from_worker() && self.is_closing() => HELD_AT_LAST,
             HEAD if self.is_from_worker() => HELD,
+            HEAD if self.is_closing() => YOUNG.min(limits.head_timeout),
             HEAD => limits.head_timeout,
             BODY => limits.body_timeout,
             _ => {
@@ -278,7 +293,15 @@ pub(crate) async fn serve(
     let both = Arc::new((endpoint.clone(), life.clone()));
     let service = service_fn(move |request| {
         let both = both.clone();
-        async move { Ok::<_, std::convert::Infallible>(both.0.serve(request, &both.1).await) }
+        async move {
+            let (endpoint, life) = &*both;
+            let mut response = endpoint.serve(request, life).await;
+            if life.is_closing() {
+                let headers = response.headers_mut();
+                headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, std::convert::Infallible>(response)
+        }
     });
     let mut builder = http1::Builder::new();
     builder
@@ -300,6 +323,7 @@ pub(crate) async fn serve(
             _ = &mut connection => break None,
             () = timer.as_mut() => match life.check(&limits) {
                 Check::Again(when) => timer.as_mut().reset(when),
+                Check::Overdue if life.is_closing() => break Some(&endpoint.last_words().closing),
                 Check::Overdue => break Some(&endpoint.last_words().late),
             },
             _ = stop.as_mut(), if !life.is_closing() => {
@@ -307,6 +331,10 @@ pub(crate) async fn serve(
                 if life.is_from_worker() {
                     // What it hands over has been accepted: it may come until this has been idle.
                     timer.as_mut().reset(Instant::now());
+                    continue;
+                }
+                if life.is_young() {
+                    timer.as_mut().reset(Instant::now()); // which knows how long it is awaited
                     continue;
                 }
                 if life.phase.load(Relaxed) == HEAD && !life.stalled.load(Relaxed) {
