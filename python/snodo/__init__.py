@@ -185,7 +185,12 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # Tools look for names with underscores in any module; they are nobody's old ones.
+        if name.startswith("_"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from ._elsewhere import missing_name
+
+        raise missing_name(__name__, name)
     from importlib import import_module
 
     module = import_module(f".{home or name}", __name__)

@@ -34,7 +34,8 @@ def catalogue(server: Server) -> JSON:
         **_around(server),
         **({"narrowed": _NARROWED} if server._offering.settings.authorize is not None else {}),
     }
-    return {**offer, "gaps": _gaps(offer)}
+    warnings = _unguarded(server, offer)
+    return {**offer, **({"warnings": warnings} if warnings else {}), "gaps": _gaps(offer)}
 
 
 def _around(server: Server) -> JSON:
@@ -89,6 +90,9 @@ def as_text(offer: JSON) -> str:
             lines += ["", title, *(f"  {of}: {_list(said)}" for of, said in offer[title].items())]
     if "narrowed" in offer:
         lines += ["", offer["narrowed"]]
+    if "warnings" in offer:
+        lines += ["", f"warnings ({len(offer['warnings'])})"]
+        lines += [f"  {warning}" for warning in offer["warnings"]]
     if offer["gaps"]:
         lines += ["", f"gaps ({len(offer['gaps'])})", *(f"  {gap}" for gap in offer["gaps"])]
     return "\n".join(lines)
@@ -170,6 +174,8 @@ def as_markdown(offer: JSON) -> str:
             lines += ["", f"## {title.capitalize()}", *_table((head, "by"), rows)]
     if "narrowed" in offer:
         lines += ["", offer["narrowed"]]
+    if "warnings" in offer:
+        lines += ["", "## Warnings", "", *(f"- {warning}" for warning in offer["warnings"])]
     if offer["gaps"]:
         lines += ["", "## Gaps", "", *(f"- {gap}" for gap in offer["gaps"])]
     return "\n".join(lines)
@@ -231,6 +237,33 @@ def _parameters(tool: JSON) -> list[str]:
         f"{name}{'' if name in required else '?'}: {type_name(schema)}"
         for name, schema in tool["inputSchema"].get("properties", {}).items()
     ]
+
+
+def _unguarded(server: Server, offer: JSON) -> list[str]:
+    """Name what somebody may take for guarded, and is not."""
+    settings = server._offering.settings
+    labelled = [
+        (f"{kind} {entry['name']}", entry)
+        for kind, of in (
+            ("tool", "tools"),
+            ("resource", "resources"),
+            ("resource", "resourceTemplates"),
+            ("prompt", "prompts"),
+        )
+        for entry in offer[of]
+    ]
+    if settings.authorize is None:
+        return [
+            f"{label}: its metadata says {key}, and nobody asks for them: write"
+            " Server(authorize=auth.require_scopes())"
+            for label, entry in labelled
+            for key in ("scopes", "scope")
+            if key in entry.get("_meta", {})
+        ]
+    from ._report import NEEDS_NOBODY
+
+    missing = settings.needs - {entry["name"] for _, entry in labelled}
+    return [NEEDS_NOBODY.format(name) for name in sorted(missing)]
 
 
 def _gaps(offer: JSON) -> list[str]:

@@ -161,6 +161,73 @@ DEPENDS_OPTIONS = {
 }
 """Options of dependencies there, and how it is here."""
 
+_VERIFIERS = "verify the token in a function, or list tokens, for auth.bearer(...)"
+
+OLD_NAMES: dict[str, dict[str, str]] = {
+    "snodo": {
+        **dict.fromkeys(("FastMCP", "MCPServer", "FastAPI"), "import Server"),
+        "APIRouter": "declare with snodo.tool and its sisters, and server.add(...) them",
+        **dict.fromkeys(
+            ("get_context", "CurrentContext"),
+            "annotate a parameter with Context, or import current_context",
+        ),
+        **dict.fromkeys(("Request", "Header", "Cookie"), "take a Context, which has the headers"),
+        **dict.fromkeys(("get_http_headers", "CurrentHeaders"), "import current_headers"),
+        **dict.fromkeys(
+            ("get_access_token", "CurrentAccessToken", "AccessToken", "TokenClaim"),
+            "import current_auth",
+        ),
+        **dict.fromkeys(("ToolResult", "ResourceResult", "PromptResult"), "import Result"),
+        "Shared": "what the lifespan yields is there for all: import current_state",
+        "Client": "there is none yet; server.handle({...}) takes a message",
+        "File": "import EmbeddedResource",
+        "TextResource": "import StaticResource",
+        "PromptMessage": "import Message",
+        **dict.fromkeys(("ResourceError", "PromptError", "McpError", "MCPError"), "import Error"),
+        "HTTPException": "import ToolError, or Error to fail the request",
+        **dict.fromkeys(("Query", "Body", "Form", "Path", "Field"), "import Arg"),
+        "Security": "write Server(authorize=auth.require_scopes(...))",
+        "require_scopes": "import auth, and write auth.require_scopes(...)",
+        "BackgroundTasks": "there are none; an Actor takes a message and works on",
+        "Middleware": "a layer is a function of (context, arguments, call_next)",
+    },
+    "snodo.auth": {
+        **dict.fromkeys(
+            (
+                *("StaticTokenVerifier", "JWTVerifier", "TokenVerifier", "DebugTokenVerifier"),
+                *("IntrospectionTokenVerifier", "BearerAuthProvider", "AuthProvider"),
+                *("RemoteAuthProvider", "OAuthProvider", "OAuthProxy", "OIDCProxy", "MultiAuth"),
+            ),
+            _VERIFIERS,
+        ),
+        "AccessToken": "a principal is a string or a dict",
+        "AuthContext": "a policy takes (phase, component, context)",
+        **dict.fromkeys(("restrict_tag", "run_auth_checks"), "write require_scopes(needs={...})"),
+    },
+    "snodo.middleware": {
+        **dict.fromkeys(
+            ("Middleware", "MiddlewareContext", "CallNext"),
+            "a layer is a function of (context, arguments, call_next)",
+        ),
+        **dict.fromkeys(
+            ("TimingMiddleware", "DetailedTimingMiddleware"), "write Server(metrics=True)"
+        ),
+        **dict.fromkeys(
+            ("LoggingMiddleware", "StructuredLoggingMiddleware"),
+            "write Server(access_log=True), or Server(instrument=[telemetry.logging_sink()])",
+        ),
+        "ErrorHandlingMiddleware": "the log has each traceback under its id",
+        "RateLimitingMiddleware": 'write rate_limit(10, window=1, method="gcra")',
+        "SlidingWindowRateLimitingMiddleware": "write rate_limit(60, window=60)",
+        "RetryMiddleware": "write retry(attempts=3)",
+        "ResponseCachingMiddleware": "write cache(60), on the components that are worth it",
+        "ResponseLimitingMiddleware": "write response_limit(max_bytes=1_000_000)",
+        "PingMiddleware": "streams are kept alive by themselves",
+        "AuthMiddleware": "write Server(authorize=auth.require_scopes(...))",
+    },
+}
+"""Names that are imported there, by the module here where they are looked for, and what to do."""
+
 _LIBRARIES = {
     "fastapi": "FastAPI",
     "starlette": "Starlette",
@@ -200,6 +267,17 @@ def renamed(maker: str, unknown: str, known: Iterable[str]) -> str:
     here = MIDDLEWARE_OPTIONS.get(maker, {}).get(unknown)
     meant = f"did you mean {here!r}?" if here else nearest(unknown, known)
     return f"{meant}{' ' if meant else ''}there are {', '.join(known)}"
+
+
+def missing_name(module: str, name: str) -> AttributeError | ImportError:
+    """Say what to write instead of a name that a module has not.
+
+    One that is known elsewhere is an ImportError: of an AttributeError `from` tells nothing.
+    """
+    advice = OLD_NAMES[module].get(name)
+    if advice is None:
+        return AttributeError(f"module {module!r} has no attribute {name!r}")
+    return ImportError(f"{module} has no {name}: {advice}", name=module)
 
 
 def missing_member(name: str) -> AttributeError:

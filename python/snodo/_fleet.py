@@ -102,6 +102,8 @@ class Fleet:
         """What is served, as it is to be said."""
         self._said = False
         self._rolling: list[_Place] = []
+        self._hanging_up = False
+        """Whether a signal to replace every worker is not carried out yet."""
         self._status: int | None = None
         """The exit code, once it is known; then nothing is started any more."""
 
@@ -143,8 +145,14 @@ class Fleet:
         if self._watcher is not None and (changed := self._watcher.changed()):
             _log.info("%s changed: starting again", changed[0])
             self._replace(self._places[0], now)
-        if self._rolling and all(place.is_up and not place.leaving for place in self._places):
-            self._replace(self._rolling.pop(0), now)
+        if self._hanging_up and all(place.is_up and not place.leaving for place in self._places):
+            if self._rolling:
+                self._replace(self._rolling.pop(0), now)
+            else:
+                self._hanging_up = False
+                count = len(self._places)
+                all_of_them = f"all {count} workers are" if count > 1 else "the worker is"
+                _log.info("SIGHUP: %s replaced", all_of_them)
         for place in self._places:
             if place.due is not None and place.due <= now:
                 self._start(place, now)
@@ -295,7 +303,7 @@ class Fleet:
         each = f"each of the {count} workers, one after the other" if count > 1 else "the worker"
         again = ", beginning anew" if self._rolling else ""
         _log.info("SIGHUP: replacing %s%s", each, again)
-        self._rolling = list(self._places)
+        self._rolling, self._hanging_up = list(self._places), True
 
     def _kill(self) -> None:
         for place in self._places:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._policy import answers, callable_named
+from ._policy import answers, callable_named, refuse_uncalled
 from .auth import Refusal, Request
 from .errors import ConfigurationError
 
@@ -28,6 +28,7 @@ def checked(authenticate: Any) -> tuple[Callable[[Request], Any], bool]:
     Raises:
         ConfigurationError: If it cannot be called with a request.
     """
+    refuse_uncalled("authenticate", authenticate)
     if not callable(authenticate) or isinstance(authenticate, type):
         raise ConfigurationError(
             "Server authenticate must be a function of the request, such as"

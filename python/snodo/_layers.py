@@ -150,6 +150,8 @@ def _layer(entry: Any, path: str, site: Site, kind: str | None) -> Layer:
     maker = getattr(entry, "__name__", "")
     if entry is not None and entry is getattr(sys.modules.get("snodo.middleware"), maker, None):
         raise site.refuse(path, f"is {maker} uncalled", f"call it: {maker}(...)")
+    if getattr(entry, "__module__", "") == "snodo._scopes":
+        raise site.refuse(path, "is a policy", "write Server(authorize=auth.require_scopes(...))")
     if isinstance(entry, type) or not callable(entry):
         what = f"{entry.__qualname__} is a class" if isinstance(entry, type) else kind_of(entry)
         raise site.refuse(path, f"is no middleware: {what}", _ADVICE)

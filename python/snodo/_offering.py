@@ -61,6 +61,11 @@ class Offering:
                 settings["threads"] = _options.count("threads", threads)
             settings["debug"] = settings["debug"] or debug
             self._made = Runtime(settings, offered)
+            names = {spec.name for specs in offered.values() for spec in specs}
+            if missing := self.settings.needs - names:
+                from ._report import needs_nobody
+
+                needs_nobody(sorted(missing))
             if self._made.feed is not None:
                 from . import _telemetry
 

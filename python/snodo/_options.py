@@ -76,6 +76,17 @@ def text(option: str, value: Any) -> str:
     return str.__str__(value)
 
 
+def checked_version(value: Any) -> str:
+    """Check a version; what reads like a sentence stands where others take instructions."""
+    version = text("version", value)
+    if len(version.split()) > 1 and not any(map(str.isdigit, version)):
+        raise ConfigurationError(
+            "Server version is a sentence without a number: write instructions=... for what the"
+            " model reads"
+        )
+    return version
+
+
 def count(option: str, value: Any) -> int:
     """Check an int above zero."""
     if type(value) is not int or not 0 < value < 1 << 53:
@@ -107,9 +118,12 @@ def checked_sinks(value: Any) -> tuple[Any, ...]:
     sinks = tuple(value)
     if not sinks:
         return ()
-    from inspect import iscoroutinefunction
+    from inspect import iscoroutinefunction, signature
+
+    from ._policy import refuse_uncalled
 
     for sink in sinks:
+        refuse_uncalled("instrument", sink)
         if not callable(sink) or isinstance(sink, type):
             raise ConfigurationError(
                 "Server instrument has a sink that is no callable"
@@ -121,6 +135,15 @@ def checked_sinks(value: Any) -> tuple[Any, ...]:
                 "Server instrument has a coroutine function: a sink is called on a thread of its"
                 " own, where nothing awaits it"
             )
+        try:
+            signature(sink).bind("name", {}, {})
+        except TypeError:
+            raise ConfigurationError(
+                "Server instrument has a sink that does not take (name, measurements, metadata) by"
+                " position"
+            ) from None
+        except ValueError:
+            pass  # it tells nothing about itself
     return sinks
 
 

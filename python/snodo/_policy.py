@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import TYPE_CHECKING, Any
 
 from ._callable import runner
@@ -30,6 +31,7 @@ def checked(policy: Any) -> tuple[Callable[..., Any], bool, str]:
         ConfigurationError: If it is neither a function nor an object with ``authorize``, or cannot
             take a phase, a component and a context.
     """
+    refuse_uncalled("authorize", policy)
     method = getattr(policy, "authorize", None)
     if isinstance(policy, type):
         advice = f": write {policy.__name__}()" if method is not None else ""
@@ -91,6 +93,27 @@ def _judge_async(ask: Callable[..., Any]) -> Callable[..., Any]:
         return decisions
 
     return judge
+
+
+_MAKERS = {
+    "require_scopes": ("auth", "authorize=auth.require_scopes()"),
+    "bearer": ("auth", "authenticate=auth.bearer({...})"),
+    "api_key": ("auth", "authenticate=auth.api_key({...})"),
+    "logging_sink": ("telemetry", "instrument=[telemetry.logging_sink()]"),
+}
+"""What makes something for a server, with the module it is in and how it is written."""
+
+
+def refuse_uncalled(option: str, value: Any) -> None:
+    """Refuse what was to be called here, and would be with each request.
+
+    Raises:
+        ConfigurationError: If it is one of those.
+    """
+    name = getattr(value, "__name__", None)
+    module, advice = _MAKERS.get(name, (None, None)) if isinstance(name, str) else (None, None)
+    if module and value is getattr(sys.modules.get(f"snodo.{module}"), str(name), None):
+        raise ConfigurationError(f"Server {option} has {name} uncalled: write {advice}")
 
 
 def answers(

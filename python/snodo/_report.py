@@ -71,6 +71,15 @@ def unusual_name(kind: str, name: str, where: str) -> None:
     )
 
 
+NEEDS_NOBODY = "require_scopes: needs names {!r}, which no component is called: it guards nothing"
+
+
+def needs_nobody(names: list[str]) -> None:
+    """Warn of scopes that are needed for components that there are not."""
+    for name in names:
+        _logger.warning("%s", NEEDS_NOBODY.format(name))
+
+
 def text_of(exception: BaseException) -> str:
     """Give an exception's text, whatever its own code does when it is asked."""
     try:

@@ -26,8 +26,9 @@ _CODE = -32003
 def require_scopes(*scopes: str, needs: Needs | None = None) -> ScopePolicy:
     """Make a policy that holds callers to scopes: ``Server(authorize=auth.require_scopes())``.
 
-    A component needs all of these: ``scopes``, what its ``metadata`` says under ``scopes``, and
-    what ``needs`` says of it. Needed are strings in a list, or one string with spaces between them.
+    A component needs all of these: ``scopes``, what its ``metadata`` says under ``scopes`` or
+    ``scope``, and what ``needs`` says of it. Needed are strings in a list, or one string with
+    spaces between them. Metadata that has both names is a fault, and lets nobody in.
     Whoever asks has those that the principal says under ``scopes`` or ``scope``, in either form, as
     OAuth tokens do; one that is no dict has none.
 
@@ -52,7 +53,7 @@ def require_scopes(*scopes: str, needs: Needs | None = None) -> ScopePolicy:
     ) -> Error | None:
         needed = [
             *everywhere,
-            *_read(component.metadata.get("scopes")),
+            *_read(_said(component.metadata)),
             *by_name.get(component.name, ()),
             *(_read(ask(component)) if ask is not None else ()),
         ]
@@ -62,7 +63,19 @@ def require_scopes(*scopes: str, needs: Needs | None = None) -> ScopePolicy:
         return Error.authorization(_CODE, "Insufficient scope", {"requiredScopes": required})
 
     has_scopes.__name__ = "snodo.auth.require_scopes"  # as the log and `snodo inspect` name it
+    has_scopes._needs = frozenset(by_name)  # type: ignore[attr-defined]  # for who knows all names
     return has_scopes
+
+
+def _said(metadata: Mapping[str, Any]) -> Any:
+    """Give what metadata says is needed, under either name.
+
+    Raises:
+        TypeError: If it has both: who wrote one of them may not know of the other.
+    """
+    if "scopes" in metadata and "scope" in metadata:
+        raise TypeError("metadata has scopes and scope: write one of them")
+    return metadata.get("scopes", metadata.get("scope"))
 
 
 def _needed(

@@ -67,7 +67,7 @@ class Settings:
         self.name = _options.text("name", name)
         if not name:
             raise ConfigurationError("Server name must not be empty")
-        self.version = _options.text("version", version)
+        self.version = _options.checked_version(version)
         self.info: dict[str, Any] = {"name": self.name, "version": self.version}
         for key, option, value in (
             ("title", "title", title),
@@ -102,6 +102,9 @@ class Settings:
         self.secrets = _secrets(secret)
         self.heartbeat = None if heartbeat is None else _options.seconds("heartbeat", heartbeat)
         self.authorize = _options.checked_policy(authorize, self.caches)
+        needs = getattr(authorize, "_needs", None)
+        self.needs: frozenset[str] = needs if isinstance(needs, frozenset) else frozenset()
+        """Names of components that `auth.require_scopes` was told of."""
         if not isinstance(conceal_refusals, bool):
             raise ConfigurationError("Server conceal_refusals must be a boolean")
         self.conceal_refusals = conceal_refusals

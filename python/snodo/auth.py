@@ -20,8 +20,17 @@ from .errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Never
 
 __all__ = ["Component", "Refusal", "Request", "api_key", "bearer", "require_scopes"]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Never:
+        """Say what is here instead of what other libraries have."""
+        from ._elsewhere import missing_name
+
+        raise missing_name(__name__, name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["cache", "concurrency", "rate_limit", "response_limit", "retry", "timeout"]
 
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Never:
+        """Say what is here instead of what other libraries have."""
+        from ._elsewhere import missing_name
+
+        raise missing_name(__name__, name)
+
 
 def timeout(seconds: float = 5.0, **unknown: Never) -> Ready:
     """Give up waiting: ``Component timed out``.

@@ -55,7 +55,7 @@ ERRORS = {
 }
 
 # What the extensions of the tests add: nobody publishes schemas of it.
-EXTENDED_METHODS = "jobs/"
+EXTENDED_METHODS = ("jobs/", "stocktaking/")
 EXTENDED_RESULTS = {"tools/call": ("job",)}
 EXTENDED_NOTIFICATIONS = "notifications/jobs"
 

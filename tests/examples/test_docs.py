@@ -5,8 +5,11 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+
+from driver import request
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
@@ -60,3 +63,21 @@ def test_every_flag_is_tabled() -> None:
         row = re.search(rf"^\| `{flag.flag}`.*$", page, re.MULTILINE)
         assert row, flag.flag
         assert f"`{flag.variable}`" in row[0], row[0]
+
+
+def test_the_documented_extension_lets_in_who_has_the_scope() -> None:
+    page = (ROOT / "docs/extensions.md").read_text()
+    (source,) = [body for _, body in FENCE.findall(page) if "class Stocktaking" in body]
+    documented: dict[str, Any] = {"__name__": "documented"}
+    exec(compile(source, "documented.py", "exec"), documented)
+    capabilities = {"extensions": {"com.example/stocktaking": {}}}
+    message = request("stocktaking/start", clientCapabilities=capabilities)
+
+    def told(caller: Any) -> Any:
+        answer = documented["server"].handle(message, auth=caller)
+        return answer.get("error", {}).get("code") or answer["result"]["started"]
+
+    assert told({"user": "ada", "scope": "stock:write"}) is True
+    assert [told(caller) for caller in (None, "eve", {"user": "eve", "scope": "stock"})] == [
+        -32003
+    ] * 3

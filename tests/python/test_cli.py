@@ -196,6 +196,20 @@ def test_names_that_some_clients_refuse_are_gaps(run: Run, write: Write) -> None
     assert "my tool: some clients refuse names" in run("inspect", "app.py").stdout
 
 
+def test_what_may_be_taken_for_guarded_is_a_warning(run: Run, write: Write) -> None:
+    write("app.py", GREETER.replace("@server.tool", "@server.tool(metadata={'scopes': 'a'})"))
+    for command in ("check", "inspect"):
+        assert "tool greet: its metadata says scopes, and nobody" in run(command, "app.py").stdout
+    policy = "authorize=auth.require_scopes(needs={'gret': 'a', 'greet': 'b'})"
+    source = GREETER.replace('"greeter",', f'"greeter", {policy},')
+    write("app.py", source.replace("import Server", "import Server, auth"))
+    told = run("check", "app.py").stdout
+    assert "warnings (1)\n  require_scopes: needs names 'gret', which no component" in told
+    assert "## Warnings" in run("inspect", "app.py", "--format", "markdown").stdout
+    write("app.py", GREETER)
+    assert "arnings" not in run("check", "app.py").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [

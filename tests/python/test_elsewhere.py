@@ -228,6 +228,25 @@ def test_a_member_that_a_property_of_a_subclass_misses_is_named_itself() -> None
     assert not hasattr(Shop("x"), "stock")
 
 
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [(module, name) for module, names in _elsewhere.OLD_NAMES.items() for name in names],
+)
+def test_a_name_that_is_not_here_is_refused_where_it_is_imported(module: str, name: str) -> None:
+    with pytest.raises(ImportError) as caught:
+        exec(f"from {module} import {name}")
+    assert str(caught.value) == f"{module} has no {name}: {_elsewhere.OLD_NAMES[module][name]}"
+
+
+@pytest.mark.parametrize("module", _elsewhere.OLD_NAMES)
+def test_a_name_that_nobody_knows_is_missed_as_ever(module: str) -> None:
+    with pytest.raises(ImportError, match="cannot import name 'zzz'"):
+        exec(f"from {module} import zzz")
+    assert not hasattr(sys.modules[module], "zzz")
+    assert not hasattr(sys.modules[module], "__wrapped__")
+    assert not _elsewhere.OLD_NAMES[module].keys() & set(dir(sys.modules[module]))
+
+
 def test_no_advice_is_of_what_there_is_here() -> None:
     from snodo._tool_spec import ToolOptions
 

@@ -89,6 +89,26 @@ def test_no_second_worker_is_replaced_before_the_first_one_is(
     assert [process.told for process in processes] == [["terminate"], [], []]
 
 
+def test_sighup_is_done_when_the_last_one_serves(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "snodo")
+    fleet, _, _ = made(2)
+    monkeypatch.setattr(fleet, "_start", lambda place, now: None)
+    turn(fleet, monkeypatch)
+    fleet._signalled(signal.SIGHUP)
+    for place in fleet._places:
+        turn(fleet, monkeypatch)
+        assert place.leaving
+        fleet._ended(place, 0, 100.0)
+        turn(fleet, monkeypatch)
+        assert len(caplog.messages) == 1, "one of them does not serve"
+        place.process, place.is_up, place.leaving = Running(), True, False  # type: ignore[assignment]
+    turn(fleet, monkeypatch)
+    turn(fleet, monkeypatch)
+    assert caplog.messages[1:] == ["SIGHUP: all 2 workers are replaced"]
+
+
 @pytest.mark.parametrize(
     ("count", "watcher", "said"),
     [

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from snodo import ConfigurationError, Context, Error, Server, auth
+from snodo import ConfigurationError, Context, DeclarationError, Error, Server, auth
 
 PREFIX = "io.modelcontextprotocol/"
 META = {PREFIX + "protocolVersion": "2026-07-28", PREFIX + "clientCapabilities": {}}
@@ -129,6 +129,33 @@ def test_what_is_no_scope_lets_nobody_in(said: Any) -> None:
     assert ask(server, everything, "tools/list")["code"] == -32603
 
 
+@pytest.mark.parametrize("said", ["reader writer", ["reader", "writer"]])
+def test_metadata_may_say_scope_as_a_principal_may(said: Any) -> None:
+    server = Server("x", authorize=auth.require_scopes())
+    server.tool(name="a", metadata={"scope": said})(lambda: "ran")
+    assert tools(server, {"scope": "reader"}) == []
+    assert ask(server, {"scope": "reader"}, "tools/call", name="a")["code"] == -32003
+    assert tools(server, {"scope": "reader writer"}) == ["a"]
+
+
+def test_metadata_with_both_names_lets_nobody_in() -> None:
+    server = Server("x", authorize=auth.require_scopes())
+    server.tool(name="a", metadata={"scope": "reader", "scopes": "writer"})(lambda: "ran")
+    everything = {"scopes": ["reader", "writer"]}
+    assert ask(server, everything, "tools/call", name="a")["code"] == -32603
+    assert ask(server, everything, "tools/list")["code"] == -32603
+
+
+def test_needs_of_what_there_is_not_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    server = shop(auth.require_scopes(needs={"browse": "a", "brwse": "a", "sel": "b"}))
+    tools(server, None)
+    tools(server, None)
+    assert [record.getMessage().split(",")[0] for record in caplog.records] == [
+        "require_scopes: needs names 'brwse'",
+        "require_scopes: needs names 'sel'",
+    ]
+
+
 def test_a_policy_of_ones_own_may_go_on() -> None:
     scoped = auth.require_scopes()
 
@@ -173,3 +200,26 @@ def test_what_cannot_be_needed_is_refused(scopes: Any, needs: Any, text: str) ->
     with pytest.raises(ConfigurationError) as raised:
         auth.require_scopes(*scopes, needs=needs)
     assert text in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"authorize": auth.require_scopes}, "authorize has require_scopes uncalled: write auth"),
+        ({"authenticate": auth.require_scopes}, "uncalled: write authorize=auth.require_scopes()"),
+        ({"authenticate": auth.bearer}, "bearer uncalled: write authenticate=auth.bearer({...})"),
+        ({"authenticate": auth.api_key}, "write authenticate=auth.api_key({...})"),
+    ],
+)
+def test_what_was_to_be_called_is_refused(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        Server("x", **options)
+    assert text in str(raised.value)
+
+
+@pytest.mark.parametrize("layer", [auth.require_scopes, auth.require_scopes("admin")])
+def test_a_policy_is_no_middleware(layer: Any) -> None:
+    with pytest.raises(DeclarationError) as raised:
+        Server("x", middleware=[layer])
+    assert raised.value.reason == "is a policy"
+    assert raised.value.advice == "write Server(authorize=auth.require_scopes(...))"

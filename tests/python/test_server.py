@@ -82,6 +82,7 @@ def test_options_become_plain_settings() -> None:
         ({"name": ""}, "name must not be empty"),
         ({"name": 3}, "name must be a string"),
         ({"version": 3}, "version must be a string"),
+        ({"version": "Look things up"}, "write instructions=..."),
         ({"title": 3}, "title must be a string"),
         ({"instructions": ["x"]}, "instructions must be a string"),
         ({"website_url": 1}, "website_url must be a string"),

@@ -103,6 +103,8 @@ class Awaited:
         ({"instrument": 5}, "must be a list of sinks"),
         ({"instrument": [5]}, "no callable"),
         ({"instrument": [Sink]}, "no callable"),
+        ({"instrument": [telemetry.logging_sink]}, r"write instrument=\[telemetry.logging_sink"),
+        ({"instrument": [lambda name, metadata: None]}, r"does not take \(name, measurements, met"),
         ({"instrument": [coroutine]}, "coroutine function"),
         ({"instrument": [Awaited()]}, "coroutine function"),
         ({"metrics": 1}, "metrics must be a boolean, not int"),

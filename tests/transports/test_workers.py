@@ -616,6 +616,8 @@ def test_sighup_replaces_one_after_the_other(serve: Callable[..., HttpServer]) -
     assert broken.total() <= len(threads) * WORKERS, broken
     assert set(answered) - before
     assert not before & reached(server)
+    done = f"SIGHUP: all {WORKERS} workers are replaced"
+    wait_until(lambda: done in server.log(), "a word that it is done", 10)
     log = server.log()
     assert log.count(f"SIGHUP: replacing each of the {WORKERS} workers, one after the other") == 1
     assert "WARNING" not in log
