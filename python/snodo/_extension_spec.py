@@ -53,6 +53,7 @@ class ExtensionSpec(NamedTuple):
     filter_keys: list[str]
     subscribe: Callback | None
     event: Callback | None
+    tells_current: bool
 
 
 _PARTS = tuple(name for name in vars(Extension) if not name.startswith("_"))
@@ -118,6 +119,7 @@ def _spec(extension: Any) -> ExtensionSpec:
         filter_keys=keys,
         subscribe=_subscription(extension) if keys else None,
         event=_event(extension) if keys else None,
+        tells_current=bool(keys) and _overrides(extension, "current"),
     )
 
 
@@ -348,6 +350,10 @@ def _subscription(extension: Extension) -> Callback:
 
 def _event(extension: Extension) -> Callback:
     run, is_async = runner(extension.notification)
+    ask, asks_async = runner(extension.current)
+    if _overrides(extension, "current") and asks_async is not is_async:
+        both = "current() and notification() must both be coroutines, or neither"
+        raise _wrong(extension, both)
 
     def finish(said: Any) -> Any:
         if said is None:
@@ -360,9 +366,21 @@ def _event(extension: Extension) -> Callback:
     if is_async:
 
         async def tell(event: dict[str, Any], context: Context) -> Any:
-            return finish(await run(event["selector"], event["payload"], context))
+            selector = event["selector"]
+            if "payload" in event:
+                payload = event["payload"]
+            elif (payload := await ask(selector, context)) is None:
+                return {}
+            return finish(await run(selector, payload, context))
 
         return Callback(tell, True)
-    return Callback(
-        lambda event, context: finish(run(event["selector"], event["payload"], context)), False
-    )
+
+    def say(event: dict[str, Any], context: Context) -> Any:
+        selector = event["selector"]
+        if "payload" in event:
+            payload = event["payload"]
+        elif (payload := ask(selector, context)) is None:
+            return {}
+        return finish(run(selector, payload, context))
+
+    return Callback(say, False)

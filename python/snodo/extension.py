@@ -174,6 +174,21 @@ class Extension:
         """
         return requested
 
+    def current(self, selector: str, context: Context) -> Any:
+        """Give what a listener is told first of what it selected, or None for nothing.
+
+        It is asked when the listener hears of events already, so that none is lost between, and
+        for each selector. A coroutine if `notification` is one.
+
+        Args:
+            selector: As events are made with.
+            context: What is kept of the listener's request.
+
+        Returns:
+            The payload of an event, which goes to `notification`.
+        """
+        return None
+
     def notification(
         self, selector: str, payload: Any, context: Context
     ) -> tuple[str, JSON] | Awaitable[tuple[str, JSON] | None] | None:

@@ -38,6 +38,8 @@ pub struct Extension {
     pub result_types: Vec<String>,
     /// Members of a listener's filter that are its own. With them it has events of its own.
     pub filter_keys: Vec<String>,
+    /// Whether it tells a listener first how things stand.
+    pub tells_current: bool,
 }
 
 /// A request that a client may make.
@@ -352,6 +354,7 @@ mod tests {
             around: Around::Nothing,
             result_types: Vec::new(),
             filter_keys: Vec::new(),
+            tells_current: false,
         }
     }
 

@@ -10,7 +10,7 @@ mod question;
 use std::sync::Arc;
 
 pub use batch::batch;
-pub use extended::{Check, check, event, heard, passed, rest, told};
+pub use extended::{Check, Telling, check, current, event, heard, passed, rest, told};
 use gist::Said;
 pub use gist::{Component, Gist, Kind};
 use output::check_output;

@@ -12,10 +12,10 @@ use snodo_core::error::{Error, Kind};
 use snodo_core::extension::{Around, Extension, Method};
 use snodo_core::json::Json;
 use snodo_core::outcome::{Outcome, Value};
-use snodo_core::pipeline::{self, Check, Prepared, Step, finish, prepare, proceed};
+use snodo_core::pipeline::{self, Check, Prepared, Step, Telling, finish, prepare, proceed};
 use snodo_core::runtime::{Runtime, Settings};
 use snodo_core::schema::{Schema, Validator};
-use snodo_core::subscription::{Event, Listen, Own};
+use snodo_core::subscription::{Event, Filter, Listen, Own, Selection};
 
 const JOBS: &str = "com.example/jobs";
 
@@ -35,6 +35,7 @@ fn jobs() -> Extension {
         around: Around::Nothing,
         result_types: vec!["job".to_owned()],
         filter_keys: vec!["jobIds".to_owned()],
+        tells_current: false,
     }
 }
 
@@ -233,6 +234,7 @@ fn other() -> Extension {
             schema: None,
         }],
         filter_keys: Vec::new(),
+        tells_current: false,
         ..layered(Around::Everything)
     }
 }
@@ -566,11 +568,39 @@ fn event(extension: &str, selector: &str) -> Event {
 }
 
 #[test]
+fn a_listener_is_told_first_how_things_stand_if_the_extension_says_so() {
+    let context = |runtime: &Runtime| listening(runtime, "{}", DECLARED).context;
+    let accepted = Filter {
+        extensions: vec![
+            Selection::new(JOBS, object(r#"{"jobIds":["a","b"]}"#)).expect("a selection"),
+        ],
+        ..Filter::default()
+    };
+    let silent = extended(vec![jobs()]);
+    assert!(pipeline::current(&silent, &context(&silent), &accepted).is_empty());
+    let runtime = extended(vec![Extension {
+        tells_current: true,
+        ..jobs()
+    }]);
+    let context = context(&runtime);
+    let events = pipeline::current(&runtime, &context, &accepted);
+    let asked: Vec<_> = events
+        .iter()
+        .filter_map(|event| pipeline::event(&runtime, &context, event, Telling::Current))
+        .map(|call| call.arguments)
+        .collect();
+    // Without a payload, which the extension knows.
+    let expected = [r#"{"selector":"a"}"#, r#"{"selector":"b"}"#].map(object);
+    assert_eq!(asked, expected);
+    assert!(pipeline::current(&runtime, &context, &Filter::default()).is_empty());
+}
+
+#[test]
 fn an_event_is_put_into_words_by_its_extension() {
     let runtime = extended(vec![jobs()]);
     let context = listening(&runtime, "{}", DECLARED).context;
     let event = event(JOBS, "a");
-    let call = pipeline::event(&runtime, &context, &event).expect("a call");
+    let call = pipeline::event(&runtime, &context, &event, Telling::Change).expect("a call");
     assert_eq!(call.target, Target::Event(0));
     assert_eq!(
         call.arguments,

@@ -179,6 +179,7 @@ fn definition(spec: &Bound<'_, PyAny>, id: String) -> PyResult<Extension> {
         around,
         result_types: spec.getattr("result_types")?.extract()?,
         filter_keys: spec.getattr("filter_keys")?.extract()?,
+        tells_current: spec.getattr("tells_current")?.extract()?,
     })
 }
 

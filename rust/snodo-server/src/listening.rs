@@ -10,7 +10,7 @@ use snodo_core::context::Context;
 use snodo_core::dialect::Dialect;
 use snodo_core::envelope::Id;
 use snodo_core::error::Error;
-use snodo_core::pipeline::{self, Answer, Verdict};
+use snodo_core::pipeline::{self, Answer, Telling, Verdict};
 use snodo_core::subscription::{Change, Event, Filter, Listen};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
@@ -35,6 +35,8 @@ pub struct Listening {
     doubtful: Option<Doubtful>,
     /// Who asked, where events of extensions are accepted.
     context: Option<Arc<Context>>,
+    /// What it is told first, the next one last.
+    current: Vec<Event>,
     /// An event of an extension, until that has put it into words.
     wording: Option<Wording>,
     stage: Stage,
@@ -125,6 +127,7 @@ impl Listening {
             accepted: Filter::default(),
             doubtful: None,
             context,
+            current: Vec::new(),
             wording: None,
             stage: Stage::Opening(opening),
             ending: false,
@@ -148,6 +151,11 @@ impl Listening {
                 self.doubtful = doubtful;
                 if self.ending {
                     feed.finish();
+                }
+                if let Some(context) = &self.context {
+                    let runtime = self.service.runtime();
+                    self.current = pipeline::current(&runtime, context, &accepted);
+                    self.current.reverse();
                 }
                 let acknowledgement = self.dialect.acknowledge(&self.id, &accepted);
                 self.accepted = accepted;
@@ -220,6 +228,11 @@ impl Listening {
                     Err(failure) => return Poll::Ready(self.failed(failure)),
                 }
             }
+            if let (Some(event), Some(context)) = (self.current.pop(), &self.context) {
+                let (context, event) = (context.clone(), Arc::new(event));
+                self.wording = Some(word(&self.service, context, event, Telling::Current));
+                continue;
+            }
             let end = match feed.poll_event(task) {
                 Poll::Ready(Some(Ok(event)))
                     if matches!(event.change, Change::Extension(_))
@@ -228,7 +241,7 @@ impl Listening {
                     self.wording = self
                         .context
                         .clone()
-                        .map(|context| word(&self.service, context, event));
+                        .map(|context| word(&self.service, context, event, Telling::Change));
                     continue;
                 }
                 Poll::Ready(Some(Ok(event))) if self.accepted.selects(&event) => {
@@ -302,9 +315,14 @@ impl Drop for Listening {
     }
 }
 
-fn word(service: &Arc<Service>, context: Arc<Context>, event: Arc<Event>) -> Wording {
+fn word(
+    service: &Arc<Service>,
+    context: Arc<Context>,
+    event: Arc<Event>,
+    telling: Telling,
+) -> Wording {
     let service = service.clone();
-    Box::pin(async move { service.worded(context, event).await })
+    Box::pin(async move { service.worded(context, event, telling).await })
 }
 
 /// What is said of a change at a URI of which it is not certain whether the listener may hear.

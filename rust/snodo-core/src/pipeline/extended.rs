@@ -14,7 +14,7 @@ use crate::limits::Limits;
 use crate::operation::Operation;
 use crate::outcome::{Outcome, Value};
 use crate::runtime::Runtime;
-use crate::subscription::{Event, Listen, Selection};
+use crate::subscription::{Change, Event, Filter, Listen, Own, Selection};
 
 /// Where an admitted request leads in a revision that is extended.
 pub(super) fn begin(
@@ -350,20 +350,56 @@ fn selecting(
 }
 
 /// The call that puts an event of an extension into words; `None` for any other event.
-pub fn event(runtime: &Runtime, context: &Arc<Context>, event: &Event) -> Option<Call> {
-    let crate::subscription::Change::Extension(own) = &event.change else {
+pub fn event(
+    runtime: &Runtime,
+    context: &Arc<Context>,
+    event: &Event,
+    telling: Telling,
+) -> Option<Call> {
+    let Change::Extension(own) = &event.change else {
         return None;
     };
     let extensions = runtime.extensions(context.dialect)?;
     let mut arguments = Object::new();
     arguments.insert("selector", Json::String(own.selector.clone()));
-    let payload = event.payload.as_deref().cloned();
-    arguments.insert("payload", payload.unwrap_or(Json::Null));
+    if telling == Telling::Change {
+        let payload = event.payload.as_deref().cloned();
+        arguments.insert("payload", payload.unwrap_or(Json::Null));
+    }
     Some(Call {
         target: Target::Event(extensions.named(&own.extension)?),
         arguments,
         context: context.clone(),
     })
+}
+
+/// Why a listener is told of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Telling {
+    /// It has changed.
+    Change,
+    /// It is as it is, now that the listener hears of changes. What there is to say the extension knows.
+    Current,
+}
+
+/// What a listener of this filter is told first: how things stand that it hears of.
+pub fn current(runtime: &Runtime, context: &Context, accepted: &Filter) -> Vec<Event> {
+    let Some(extensions) = runtime.extensions(context.dialect) else {
+        return Vec::new();
+    };
+    let telling = accepted.extensions.iter().filter(|own| {
+        let at = extensions.named(&own.extension);
+        at.is_some_and(|at| extensions.all[at].tells_current)
+    });
+    let each = telling.flat_map(|own| {
+        own.selectors().map(|selector| Own {
+            extension: own.extension.clone(),
+            selector: selector.to_owned(),
+        })
+    });
+    let changes = each.map(|own| Change::Extension(Box::new(own)));
+    let events = changes.filter_map(|change| Event::new(change, Object::new()).ok());
+    events.collect()
 }
 
 /// The notification of an event that was put into words; `None`: there is nothing to say.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use snodo_core::call::{Call, Layer, Target};
 use snodo_core::context::Context;
 use snodo_core::error::Error;
-use snodo_core::pipeline::{self, Answer, Check, Step, Verdict};
+use snodo_core::pipeline::{self, Answer, Check, Step, Telling, Verdict};
 use snodo_core::subscription::{Event, Listen};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep_until};
@@ -271,9 +271,10 @@ impl Service {
         &self,
         context: Arc<Context>,
         event: Arc<Event>,
+        telling: Telling,
     ) -> Result<Option<Vec<u8>>, Failure> {
         let offer = self.offer();
-        let Some(call) = pipeline::event(&offer.runtime, &context, &event) else {
+        let Some(call) = pipeline::event(&offer.runtime, &context, &event, telling) else {
             return Ok(None);
         };
         let outcome = self.aside(&offer, call).await?;

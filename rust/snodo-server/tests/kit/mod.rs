@@ -134,6 +134,7 @@ pub fn layered(limits: Limits, layers: usize) -> (Arc<Service>, Held) {
         around: Around::Everything,
         result_types: Vec::new(),
         filter_keys: Vec::new(),
+        tells_current: false,
     };
     let extensions = (0..layers).map(extension).collect();
     let (service, held) = with(limits, false, |settings| settings.extensions = extensions);
