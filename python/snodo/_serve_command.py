@@ -87,8 +87,8 @@ def serve(options: argparse.Namespace) -> int:
     except OSError as error:
         return _cannot_serve(error, flags)
     finally:
-        if offering.untold is not None:
-            offering.untold()
+        if offering.telling is not None:
+            offering.telling.end()
         log.flush()
     if not offering.runtime().end_threads(_ENDING):
         _end_at_once()
