@@ -16,13 +16,13 @@ from .errors import ConfigurationError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from ._composing import Composer
     from ._settings import Settings
     from ._signature import ToolSpec
     from ._snodo import Runtime
+    from ._telemetry import Telling
 
 
 class Offering:
@@ -35,8 +35,8 @@ class Offering:
         self.components = Components()
         self.loopless = False
         """Whether it is served where nobody runs an event loop."""
-        self.untold: Callable[[], None] | None = None
-        """Hands on what sinks and access log were not told yet, at the end of the process."""
+        self.telling: Telling | None = None
+        """Tells sinks and access log, once there is a runtime and anything to tell."""
         self._frozen = False
         self._composer: Composer | None = None
         self._made: Runtime | None = None
@@ -69,7 +69,7 @@ class Offering:
             if self._made.feed is not None:
                 from . import _telemetry
 
-                self.untold = _telemetry.start(
+                self.telling = _telemetry.start(
                     self._made.feed, self._made, self.settings.instrument
                 )
             # A call that still runs when the interpreter is taken down would abort the process.

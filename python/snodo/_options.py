@@ -275,6 +275,19 @@ def refuse_mixture(uds: object, host: str, port: int) -> None:
         raise ConfigurationError("uds takes the place of host and port: give one of them")
 
 
+def refuse_http(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+    """Refuse options of HTTP where standard input and output are served.
+
+    Raises:
+        ConfigurationError: If one is given.
+    """
+    for name, value in given.items():
+        if value != defaults[name]:
+            raise ConfigurationError(
+                f'{name} is for HTTP, and this serves stdio: write server.run("http", {name}=...)'
+            )
+
+
 def checked_protocols(value: Any) -> tuple[str, ...]:
     """Check revisions; newest first."""
     if value is None:

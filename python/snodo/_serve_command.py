@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
+# Flags that say where and to whom HTTP is served.
+_OF_ADDRESS = ("host", "port", "path", "allow_host", "allow_origin", "legacy_sse", "metrics")
 # Seconds that plain functions get to end once the server has.
 _ENDING = 0.3
 
@@ -85,8 +87,8 @@ def serve(options: argparse.Namespace) -> int:
     except OSError as error:
         return _cannot_serve(error, flags)
     finally:
-        if offering.untold is not None:
-            offering.untold()
+        if offering.telling is not None:
+            offering.telling.end()
         log.flush()
     if not offering.runtime().end_threads(_ENDING):
         _end_at_once()
@@ -101,9 +103,11 @@ def _refuse_mixtures(options: argparse.Namespace, flags: dict[str, Any]) -> None
     """
     tls = [name for name in flags if name.startswith("ssl_") and flags[name] is not None]
     if flags["stdio"]:
-        given = ["reload", "uds", *tls] + ["workers"] * (flags["workers"] > 1)
-        for name in given:
-            if flags[name]:
+        set_anywhere = ["reload", "uds", *tls] + ["workers"] * (flags["workers"] > 1)
+        # Variables may be meant for what else is served in the same environment.
+        given = [name for name in _OF_ADDRESS if getattr(options, name) is not None]
+        for name in (*set_anywhere, *given):
+            if flags[name] is not None and flags[name] is not False:
                 raise Misuse(f"{_flag(name)} is for HTTP, and --stdio serves no HTTP")
     if flags["reload"] and flags["workers"] > 1:
         raise Misuse("--reload is for development and starts one process: leave --workers out")

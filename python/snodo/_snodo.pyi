@@ -945,12 +945,24 @@ class Feed:
 
     def take(
         self, seconds: float
-    ) -> tuple[list[tuple[str, dict[str, Any], dict[str, Any], bool]], list[str], int, int] | None:
+    ) -> (
+        tuple[
+            list[tuple[str, dict[str, Any], dict[str, Any], bool]], list[str], int, int, list[Any]
+        ]
+        | None
+    ):
         """Wait for something to hand on, at most so many seconds.
 
         Returns:
-            Events as ``(name, measurements, metadata, entered)``, access lines, and how many of
-            each were dropped; None after the end.
+            Events as ``(name, measurements, metadata, entered)``, access lines, how many of each
+            were dropped, and the marks before which there is nothing else; None after the end.
+        """
+
+    def mark(self, mark: Any) -> bool:
+        """Have this given by `take` with the last of what is there now.
+
+        Returns:
+            False if the end has begun.
         """
 
     def close(self) -> None:

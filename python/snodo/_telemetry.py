@@ -32,25 +32,46 @@ _LOAD = 10.0
 _GRACE = 1.0
 
 
-def start(feed: Feed, runtime: Runtime, sinks: Sequence[Sink]) -> Callable[[], None]:
-    """Hand on what comes out of a feed, until its server is gone or the process ends.
-
-    Returns:
-        What ends it: waits a moment for what is still to be handed on.
-    """
+def start(feed: Feed, runtime: Runtime, sinks: Sequence[Sink]) -> Telling:
+    """Hand on what comes out of a feed, until its server is gone or the process ends."""
     thread = threading.Thread(
         target=_Teller(feed, ref(runtime), sinks).run, name="snodo-telemetry", daemon=True
     )
     finalize(runtime, feed.close).atexit = False
     thread.start()
-
-    def end() -> None:
-        feed.close()
-        thread.join(_GRACE)
-
+    telling = Telling(feed, thread)
     # Without it the thread would come back to an interpreter that is being taken down.
-    atexit.register(end)
-    return end
+    atexit.register(telling.end)
+    return telling
+
+
+class Telling:
+    """What goes on on the thread, to be waited for. Keeps no sink."""
+
+    def __init__(self, feed: Feed, thread: threading.Thread) -> None:
+        """Take the thread that hands on what comes out of this feed."""
+        self._feed = feed
+        self._thread = thread
+
+    def end(self) -> None:
+        """End it: waits a moment for what is still to be handed on."""
+        self._feed.close()
+        self._thread.join(_GRACE)
+
+    def flush(self, seconds: float) -> bool:
+        """Wait until what there is by now was handed on, and give whether it was in time.
+
+        Raises:
+            RuntimeError: If the thread itself was to wait for that.
+        """
+        if threading.current_thread() is self._thread:
+            raise RuntimeError("flush waits for the sinks, so a sink cannot call it")
+        seconds = min(seconds, threading.TIMEOUT_MAX)
+        told = threading.Event()
+        if self._feed.mark(told):
+            return told.wait(seconds)
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
 
 
 class _Teller:
@@ -68,7 +89,7 @@ class _Teller:
     def run(self) -> None:
         """Hand on until the end."""
         while (taken := self._feed.take(_TURN)) is not None:
-            events, lines, dropped, lost = taken
+            events, lines, dropped, lost, marks = taken
             for name, measurements, metadata, entered in events:
                 self._tell(name, measurements, metadata, entered)
             if dropped:
@@ -79,6 +100,8 @@ class _Teller:
             if lost:
                 _logger.warning("%d lines of the access log were dropped", lost)
                 self._tell("snodo.telemetry.dropped", {"dropped": lost}, {"what": "access_log"})
+            for mark in marks:
+                mark.set()
             if self._sinks and time.monotonic() >= self._due:
                 self._due = time.monotonic() + _LOAD
                 if (runtime := self._runtime()) is not None:

@@ -587,7 +587,7 @@ class Server:
             **unknown: None: what is given beside these is refused.
 
         Raises:
-            ConfigurationError: If an option cannot hold.
+            ConfigurationError: If an option cannot hold, or is for HTTP and stdio is served.
             OSError: If the address cannot be bound, or the transport fails.
             RuntimeError: If the lifespan fails; what it raised is the cause.
         """
@@ -597,12 +597,26 @@ class Server:
         offering = self._offering
         _options.refuse_strange("run", unknown, Server.run)
         _options.refuse_mixture(uds, host, port)
+        http: dict[str, Any] = {
+            "host": host,
+            "port": port,
+            "path": path,
+            "allowed_hosts": allowed_hosts,
+            "allowed_origins": allowed_origins,
+            "legacy_sse": legacy_sse,
+            "uds": uds,
+            "ssl_certfile": ssl_certfile,
+            "ssl_keyfile": ssl_keyfile,
+            "ssl_keyfile_password": ssl_keyfile_password,
+            "ssl_ca_certs": ssl_ca_certs,
+        }
         if transport is None:
             if sys.stdin is not None and sys.stdin.isatty():
                 print(_serving.usage(self.name), file=sys.stderr)
                 return
             transport = "stdio"
         if transport == "stdio":
+            _options.refuse_http(http, Server.run.__kwdefaults__ or {})
             # Before anything else: what is printed from here on must not reach the client.
             protocol = _streams.take_stdout() if stdout_fd is None else stdout_fd
             runtime = offering.runtime(threads, debug)
@@ -611,19 +625,7 @@ class Server:
             runtime = offering.runtime(threads, debug)
             start = _serving.http(
                 runtime,
-                http_options(
-                    host=host,
-                    port=port,
-                    path=path,
-                    allowed_hosts=allowed_hosts,
-                    allowed_origins=allowed_origins,
-                    legacy_sse=legacy_sse,
-                    uds=uds,
-                    ssl_certfile=ssl_certfile,
-                    ssl_keyfile=ssl_keyfile,
-                    ssl_keyfile_password=ssl_keyfile_password,
-                    ssl_ca_certs=ssl_ca_certs,
-                ),
+                http_options(**http),
                 worker=self._worker,
                 signals=True,
                 on_started=on_started or (lambda url: _start_line.say(offering, url)),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .errors import ConfigurationError
 
-__all__ = ["OpenTelemetry", "Sink", "logging_sink"]
+__all__ = ["OpenTelemetry", "Sink", "flush", "logging_sink"]
 
 if TYPE_CHECKING:
     import logging
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.trace import Span, TracerProvider
+
+    from .server import Server
 
     Sink: TypeAlias = Callable[[str, dict[str, Any], dict[str, Any]], object]
     """What is told of events: ``sink(name, measurements, metadata)``. What it gives is ignored."""
@@ -33,6 +35,33 @@ _EXCEPTION = "snodo.server.dispatch.exception"
 
 # As the semantic conventions advise, in seconds.
 _BOUNDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+
+
+def flush(server: Server, timeout: float = 5.0) -> bool:
+    """Wait until the sinks and the access log of a server were told of all there was so far.
+
+    For tests, which look at what was told when a message has its answer. What other processes of
+    the server tell is their own.
+
+    Args:
+        server: Whose.
+        timeout: Seconds to wait at most.
+
+    Returns:
+        Whether they were in time; at once where nobody is to be told.
+
+    Raises:
+        ConfigurationError: If that is no server, or no number of seconds above zero.
+        RuntimeError: If a sink calls it, which would wait for itself.
+    """
+    from ._supervisor import above_zero
+    from .server import Server
+
+    if not isinstance(server, Server):
+        raise ConfigurationError("flush takes the server")
+    seconds = above_zero("flush timeout", timeout, "seconds", int, float)
+    telling = server._offering.telling
+    return telling is None or telling.flush(seconds)
 
 
 def logging_sink(logger: logging.Logger | str | None = None, level: int | str = "info") -> Sink:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import io
 import subprocess
 import sys
 from functools import partial
@@ -14,6 +15,7 @@ import pytest
 
 import snodo
 from snodo import ConfigurationError, DeclarationError, Depends, Server, _elsewhere, middleware
+from snodo._http_options import http_options
 
 T = TypeVar("T")
 
@@ -203,6 +205,21 @@ def test_an_option_of_serving_that_there_is_not_is_refused(option: str, advice: 
         with pytest.raises(ConfigurationError, match=f"has no option {option!r}") as caught:
             one()
         assert str(caught.value).endswith(f": {advice}")
+
+
+@pytest.mark.parametrize("transport", ["stdio", None])
+@pytest.mark.parametrize("option", inspect.signature(http_options).parameters)
+def test_an_option_of_http_is_refused_where_a_pipe_is_served(
+    monkeypatch: pytest.MonkeyPatch, option: str, transport: Any
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO())
+    server: Any = Server("x")
+    value = {"port": 9000, "legacy_sse": True}.get(option, "x")
+    with pytest.raises(ConfigurationError) as caught:
+        server.run(transport, **{option: value})
+    assert str(caught.value) == (
+        f'{option} is for HTTP, and this serves stdio: write server.run("http", {option}=...)'
+    )
 
 
 @pytest.mark.parametrize("member", _elsewhere.SERVER_MEMBERS)

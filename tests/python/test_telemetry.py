@@ -183,6 +183,85 @@ def test_a_slow_sink_loses_events_in_pairs_and_is_told_how_many(
             break
 
 
+# --- waiting for them --------------------------------------------------------------------------
+
+
+def test_once_flushed_sinks_and_log_were_told_of_all(caplog: pytest.LogCaptureFixture) -> None:
+    told: list[str] = []
+
+    def slow(name: str, measurements: dict[str, Any], metadata: dict[str, Any]) -> None:
+        time.sleep(0.001)
+        told.append(name)
+
+    server = adder(instrument=[slow], access_log=True)
+    messages = 300  # more events than are handed on at a time
+    with caplog.at_level(logging.INFO, "snodo.access"):
+        for _ in range(messages):
+            server.handle(call("add", a=1, b=2))
+        assert telemetry.flush(server, timeout=60)
+        assert told.count("snodo.server.dispatch.stop") == messages
+        assert sum(record.name == "snodo.access" for record in caplog.records) == messages
+
+
+def test_access_lines_alone_are_flushed_too(caplog: pytest.LogCaptureFixture) -> None:
+    server = adder(access_log=True)
+    with caplog.at_level(logging.INFO, "snodo.access"):
+        for number in range(1, 10):
+            server.handle(call("add", a=1, b=2))
+            assert telemetry.flush(server)
+            assert len(caplog.records) == number
+
+
+def test_a_flush_does_not_wait_for_ever() -> None:
+    go = threading.Event()
+    server = adder(instrument=[lambda *_: go.wait(30)])
+    server.handle(call("add", a=1, b=2))
+    assert not telemetry.flush(server, timeout=0.05)
+    go.set()
+    assert telemetry.flush(server, timeout=1e15)
+
+
+def test_where_nobody_is_told_there_is_nothing_to_flush() -> None:
+    server = adder(metrics=True)
+    assert telemetry.flush(server), "it is not in use yet"
+    server.handle(call("add", a=1, b=2))
+    assert telemetry.flush(server)
+
+
+def test_after_the_end_everything_was_told() -> None:
+    told: list[str] = []
+    server = adder(instrument=[lambda name, *_: told.append(name)])
+    server.handle(call("add", a=1, b=2))
+    telling = server._offering.telling
+    assert telling is not None
+    telling.end()
+    assert telemetry.flush(server)
+    assert told == ["snodo.server.dispatch.start", "snodo.server.dispatch.stop"]
+
+
+def test_a_sink_that_would_wait_for_itself_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    server = adder(instrument=[lambda *_: telemetry.flush(server, timeout=60)])
+    server.handle(call("add", a=1, b=2))
+    assert telemetry.flush(server, timeout=20)
+    assert "a sink cannot call it" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((print,), "takes the server"),
+        ((Server("x"), 0), "flush timeout must be seconds above zero, not 0"),
+        ((Server("x"), "1"), "flush timeout must be seconds above zero, not str"),
+    ],
+)
+def test_what_cannot_be_flushed_is_refused(arguments: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        telemetry.flush(*arguments)
+
+
+# --- what is told --------------------------------------------------------------------------------
+
+
 def test_the_load_is_told_from_time_to_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_telemetry, "_LOAD", 0.0)
     sink = Sink()

@@ -285,6 +285,13 @@ def test_an_address_in_use_is_told_before_anything_is_started(
     [
         (("--workers", "2", "--stdio"), "--workers is for HTTP"),
         (("--reload", "--stdio"), "--reload is for HTTP"),
+        (("--host", "127.0.0.1", "--stdio"), "--host is for HTTP"),
+        (("--port", "8000", "--stdio"), "--port is for HTTP"),
+        (("--path", "/mcp", "--stdio"), "--path is for HTTP"),
+        (("--allow-host", "a.example", "--stdio"), "--allow-host is for HTTP"),
+        (("--allow-origin", "http://a.example", "--stdio"), "--allow-origin is for HTTP"),
+        (("--legacy-sse", "--stdio"), "--legacy-sse is for HTTP"),
+        (("--metrics", "--stdio"), "--metrics is for HTTP"),
         (("--workers", "2", "--reload"), "--reload is for development and starts one process"),
         (("--reload-dir", "."), "--reload-dir says nothing without --reload"),
         (("--reload", "--reload-dir", "nowhere"), "--reload-dir: there is no folder nowhere"),

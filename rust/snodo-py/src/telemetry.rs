@@ -37,6 +37,10 @@ struct State {
     open: HashMap<u64, Open>,
     dropped: u64,
     closed: bool,
+    /// Notes that were handed on.
+    handed: u64,
+    /// Who waits until so many were, in order.
+    marks: VecDeque<(u64, Py<PyAny>)>,
 }
 
 struct Open {
@@ -181,23 +185,41 @@ pub(crate) struct PyFeed {
 #[pymethods]
 impl PyFeed {
     /// Waits for something to hand on, at most so many seconds. Gives events as (name, measurements,
-    /// metadata, entered), lines, and how many of each were dropped; `None` after the end.
+    /// metadata, entered), lines, how many of each were dropped, and the marks before which there is
+    /// nothing else; `None` after the end.
     fn take<'py>(&self, py: Python<'py>, seconds: f64) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let patience = Duration::try_from_secs_f64(seconds).unwrap_or_default();
-        let (notes, dropped, closed) = py.detach(|| self.wait(patience));
+        let (notes, dropped, marks, closed) = py.detach(|| self.wait(patience));
+        // After the marks, so that none overtakes a line.
         let (lines, lost) = self.lines.as_ref().map(|it| it.take()).unwrap_or_default();
         if let Some(metrics) = &self.metrics {
             metrics.lose("events", dropped);
             metrics.lose("access_log", lost);
         }
-        if closed && notes.is_empty() && lines.is_empty() && dropped == 0 && lost == 0 {
+        let nothing = notes.is_empty() && lines.is_empty() && marks.is_empty();
+        if closed && nothing && dropped == 0 && lost == 0 {
             return Ok(None);
         }
         let events = PyList::empty(py);
         for note in notes {
             events.append(told(py, note)?)?;
         }
-        (events, lines, dropped, lost).into_pyobject(py).map(Some)
+        (events, lines, dropped, lost, marks)
+            .into_pyobject(py)
+            .map(Some)
+    }
+
+    /// Has this given by `take` with the last of what is there now. False: the end has begun.
+    fn mark(&self, mark: Py<PyAny>) -> bool {
+        let mut state = self.queue.state();
+        if state.closed {
+            return false;
+        }
+        let after = state.handed + state.notes.len() as u64;
+        state.marks.push_back((after, mark));
+        drop(state);
+        self.queue.ready.notify_one();
+        true
     }
 
     /// Nothing more comes in.
@@ -207,18 +229,24 @@ impl PyFeed {
 }
 
 impl PyFeed {
-    fn wait(&self, patience: Duration) -> (Vec<Note>, u64, bool) {
+    fn wait(&self, patience: Duration) -> (Vec<Note>, u64, Vec<Py<PyAny>>, bool) {
         let patience = match self.lines {
             Some(_) => patience.min(LINES),
             None => patience,
         };
         let state = self.queue.state();
-        let idle = |state: &mut State| state.notes.is_empty() && !state.closed;
+        let idle =
+            |state: &mut State| state.notes.is_empty() && state.marks.is_empty() && !state.closed;
         let waited = self.queue.ready.wait_timeout_while(state, patience, idle);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let some = state.notes.len().min(BATCH);
         let notes = state.notes.drain(..some).collect();
-        (notes, std::mem::take(&mut state.dropped), state.closed)
+        state.handed += some as u64;
+        let handed = state.handed;
+        let past = state.marks.partition_point(|(after, _)| *after <= handed);
+        let marks = state.marks.drain(..past).map(|(_, mark)| mark).collect();
+        let dropped = std::mem::take(&mut state.dropped);
+        (notes, dropped, marks, state.closed)
     }
 }
 
