@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use snodo_core::json::{self, Json, Object};
+use snodo_core::json::Object;
 use snodo_core::limits::Limits;
 use snodo_core::outcome::{Outcome, Value};
 use snodo_core::schema::{Schema, Validator};
@@ -14,7 +14,7 @@ use snodo_server::handler::Reply;
 
 use crate::callable::PyCallable;
 use crate::context::PyContext;
-use crate::convert::{encode_plain, object_to_python};
+use crate::convert::{encode_plain, object_to_python, plain_object};
 use crate::lane::actor::{
     Encodes, Fault, Letter, Mailbox, Message, PyPending, Ticket, Waits, post,
 };
@@ -259,7 +259,8 @@ impl PyActorTool {
         context: &Bound<'_, PyAny>,
     ) -> PyResult<PyPending> {
         let pending = PyPending::default();
-        let built = plain(arguments).and_then(|arguments| {
+        let built = plain_object(arguments, Limits::default().body_bytes);
+        let built = built.map_err(|_| Fault::NotJson).and_then(|arguments| {
             self.0.check(&arguments)?;
             self.0.build(py, &arguments, context)
         });
@@ -292,15 +293,5 @@ impl PyActorTool {
         acknowledged.set_item("sent", true)?;
         pending.settle(sent.map(|()| acknowledged.into_any().unbind()));
         Ok(pending)
-    }
-}
-
-/// What a client could have sent.
-fn plain(arguments: &Bound<'_, PyAny>) -> Result<Object, Fault> {
-    let limits = Limits::default();
-    let text = encode_plain(arguments, limits.body_bytes).map_err(|_| Fault::NotJson)?;
-    match json::parse(&text, &limits) {
-        Ok(Json::Object(arguments)) => Ok(arguments),
-        _ => Err(Fault::NotJson),
     }
 }

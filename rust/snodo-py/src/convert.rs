@@ -10,7 +10,8 @@ use pyo3::types::{
     PyString, PyTuple, PyType,
 };
 use pyo3::{IntoPyObjectExt, intern};
-use snodo_core::json::{Json, Object, write_string};
+use snodo_core::json::{self, Json, Object, write_string};
+use snodo_core::limits::Limits;
 
 use crate::imports;
 
@@ -95,6 +96,16 @@ pub(crate) fn encode(value: &Bound<'_, PyAny>, limit: usize) -> Result<Vec<u8>, 
 /// The same for a value that is JSON as it stands: dicts, lists, strings, numbers, booleans, `None`.
 pub(crate) fn encode_plain(value: &Bound<'_, PyAny>, limit: usize) -> Result<Vec<u8>, Refusal> {
     encode_as(value, limit, true)
+}
+
+/// The object that a Python value is as JSON, where a client could have sent it.
+pub(crate) fn plain_object(value: &Bound<'_, PyAny>, limit: usize) -> Result<Object, Refusal> {
+    let text = encode_plain(value, limit)?;
+    match json::parse(&text, &Limits::default()) {
+        Ok(Json::Object(object)) => Ok(object),
+        Ok(_) => Err(Refusal::new("it is no object")),
+        Err(error) => Err(Refusal::new(error.to_string())),
+    }
 }
 
 fn encode_as(value: &Bound<'_, PyAny>, limit: usize, plain: bool) -> Result<Vec<u8>, Refusal> {

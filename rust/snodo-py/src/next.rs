@@ -9,12 +9,11 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping};
 use snodo_core::context::Carried;
 use snodo_core::error::Error;
-use snodo_core::json::{self, Json, Object};
 use snodo_core::limits::Limits;
 use snodo_server::cancel::{CancelToken, Reason};
 use snodo_server::rest::{Granted, Rest, What};
 
-use crate::convert::{encode_plain, to_python};
+use crate::convert::{plain_object, to_python};
 use crate::imports;
 use crate::lane::EventLoopLane;
 use crate::result::PyResultValue;
@@ -164,22 +163,13 @@ impl PyDetached {
         let carried = given(py, self.carried.as_ref(), values)?;
         let what = match input_responses {
             None => What::Run(carried),
-            Some(responses) => What::Resume(carried, object(responses)?, request_state),
+            Some(responses) => {
+                let responses = plain_object(responses, Limits::default().result_bytes)
+                    .map_err(|why| PyValueError::new_err(format!("input_responses: {why}")))?;
+                What::Resume(carried, responses, request_state)
+            }
         };
         ask(py, Some(&self.rest), &self.event_loop, what)
-    }
-}
-
-/// Answers of the client, as it sent them.
-fn object(responses: &Bound<'_, PyDict>) -> PyResult<Object> {
-    let limits = Limits::default();
-    let wrong = |why: String| PyValueError::new_err(format!("input_responses: {why}"));
-    let text =
-        encode_plain(responses, limits.result_bytes).map_err(|why| wrong(why.to_string()))?;
-    match json::parse(&text, &limits) {
-        Ok(Json::Object(responses)) => Ok(responses),
-        Ok(_) => Err(wrong("they are no object".to_owned())),
-        Err(error) => Err(wrong(error.to_string())),
     }
 }
 

@@ -12,8 +12,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::HeaderValue;
-use http::header::CONNECTION;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -25,6 +23,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use crate::fleet::links::{HELD, HELD_AT_LAST};
 use crate::transport::handover;
 use crate::transport::http::Endpoint;
+use crate::transport::response::end_connection;
 use crate::transport::socket::Socket;
 use crate::transport::vouched::VOUCHED_BYTES;
 
@@ -297,8 +296,7 @@ pub(crate) async fn serve(
             let (endpoint, life) = &*both;
             let mut response = endpoint.serve(request, life).await;
             if life.is_closing() {
-                let headers = response.headers_mut();
-                headers.insert(CONNECTION, HeaderValue::from_static("close"));
+                end_connection(&mut response);
             }
             Ok::<_, std::convert::Infallible>(response)
         }

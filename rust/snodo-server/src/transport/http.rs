@@ -9,9 +9,9 @@ use axum::Router;
 use axum::body::Body as Stream;
 use axum::routing::get;
 use bytes::Bytes;
-use http::header::{ACCEPT, CONNECTION, EXPECT};
+use http::header::{ACCEPT, EXPECT};
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper_util::service::TowerToHyperService;
 use snodo_core::error::code;
 use snodo_core::limits::Limits;
@@ -32,7 +32,8 @@ use crate::transport::loose::Loose;
 use crate::transport::mailbox::{MESSAGES, Mailboxes, STREAM};
 use crate::transport::origin::Gate;
 use crate::transport::response::{
-    Body, Refused, empty, incomplete, json, last_words, malformed, not_allowed, refusal, respond,
+    Body, Refused, empty, end_connection, incomplete, json, last_words, malformed, not_allowed,
+    refusal, respond,
 };
 use crate::transport::scopes::{Scope, Scoped, Scopes};
 use crate::transport::scrape::METRICS;
@@ -208,8 +209,7 @@ impl Endpoint {
     /// sends the next request into nothing.
     fn told(&self, mut response: Response<Body>, life: &Life) -> Response<Body> {
         if life.is_left_unread() {
-            let headers = response.headers_mut();
-            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            end_connection(&mut response);
         }
         if let Some(telemetry) = self.service.telemetry()
             && response.extensions().get::<Refused>().is_some()

@@ -98,10 +98,14 @@ pub(super) fn incomplete(reason: Incomplete) -> Response<Body> {
         Incomplete::Malformed => refusal(StatusCode::BAD_REQUEST, "Malformed HTTP request body"),
         Incomplete::Closing => respond(refuse(None, &Error::internal(CLOSING), Verdict::Closing)),
     };
+    end_connection(&mut response);
     response
-        .headers_mut()
-        .insert(CONNECTION, HeaderValue::from_static("close"));
-    response
+}
+
+/// Says that nothing follows on this connection, and has hyper close it.
+pub(super) fn end_connection(response: &mut Response<Body>) {
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
 }
 
 /// What is said where there is no request to answer.
